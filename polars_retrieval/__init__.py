@@ -1,0 +1,3 @@
+"""Ranked-retrieval evaluation for Polars and torch."""
+
+__version__ = "0.1.0"
