@@ -194,14 +194,15 @@ def err(ranking: Ranking, k: int | None = None, *, max_grade: float | None = Non
 
 
 def bpref(ranking: Ranking) -> float:
+    """As trec_eval: a negative grade means pooled but not judged, which is neither relevant nor not."""
     relevant_known = ranking.n_relevant
-    nonrelevant_known = len(ranking.judged) - relevant_known
+    nonrelevant_known = sum(grade >= 0 for grade in ranking.judged) - relevant_known
     total, nonrelevant_above = 0.0, 0
     for grade in ranking.grades:
         if ranking.is_relevant(grade):
             penalty = min(nonrelevant_above, relevant_known)
             total += 1 - divide(penalty, min(relevant_known, nonrelevant_known))
-        elif grade is not None:
+        elif grade is not None and grade >= 0:
             nonrelevant_above += 1
     return divide(total, relevant_known)
 
@@ -365,31 +366,33 @@ class Row(NamedTuple):
 
 
 def queries_of(
-    run: Iterable[Row],
-    *,
-    ignore_index: int | None = None,
-    unjudged: str = "nonrelevant",
-    missing_queries: str = "zero",
+    run: Iterable[Row], *, ignore_index: int | None = None, unjudged: str = "nonrelevant"
 ) -> dict[Hashable, list[Document]]:
-    """Sort rows by query, in order of first appearance, and leave out what the options say."""
+    """Sort rows by query, in order of first appearance, and leave out the documents that the options say."""
     queries: dict[Hashable, list[Document]] = {}
     for row in run:
         if ignore_index is None or row.relevance != ignore_index:
             queries.setdefault(row.query, []).append(Document(*row[1:]))
-    for query, documents in list(queries.items()):
-        if all(document.score is None for document in documents):
-            if missing_queries == "error":
-                msg = f"query {query!r} was not retrieved"
+    if unjudged == "error":
+        for query, documents in queries.items():
+            if any(document.score is not None and document.relevance is None for document in documents):
+                msg = f"query {query!r} has an unjudged document"
                 raise ValueError(msg)
-            if missing_queries == "skip":
-                del queries[query]
-                continue
-        if unjudged == "error" and any(d.score is not None and d.relevance is None for d in documents):
-            msg = f"query {query!r} has an unjudged document"
-            raise ValueError(msg)
-        if unjudged == "drop":
-            queries[query] = [document for document in documents if document.relevance is not None]
+    if unjudged == "drop":
+        return {
+            query: [d for d in documents if d.relevance is not None] for query, documents in queries.items()
+        }
     return queries
+
+
+def missing_in(run: Iterable[Row], missing_queries: str, ignore_index: int | None = None) -> set[Hashable]:
+    """Find the queries without a retrieved document that are to be left out."""
+    queries = queries_of(run, ignore_index=ignore_index)
+    missing = {query for query, documents in queries.items() if all(d.score is None for d in documents)}
+    if missing and missing_queries == "error":
+        msg = f"queries {missing!r} were not retrieved"
+        raise ValueError(msg)
+    return missing if missing_queries == "skip" else set()
 
 
 def settle_empty(values: list[float], *, undefined: bool, empty_target_action: str) -> list[float | None]:
@@ -409,12 +412,15 @@ def per_query(
     ties: str = "expected",
     min_relevance: float = 1,
     empty_target_action: str = "neg",
+    missing_queries: str = "zero",
+    ignore_index: int | None = None,
+    unjudged: str = "nonrelevant",
     parameters: dict[str, object] | None = None,
-    **options,
 ) -> dict[Hashable, float | None]:
     """Give a measure's value for every query; None where it has none."""
     parameters = dict(parameters or {})
-    queries = queries_of(run, **options)
+    queries = queries_of(run, ignore_index=ignore_index, unjudged=unjudged)
+    missing = missing_in(run, missing_queries, ignore_index)
     if name == "err" and parameters.get("max_grade") is None:
         grades = [d.relevance for documents in queries.values() for d in documents if d.relevance is not None]
         parameters["max_grade"] = max(grades, default=0)
@@ -424,7 +430,7 @@ def per_query(
         undefined = is_undefined(name, weighted[0][0])
         number = value_of(weighted, name, **parameters)
         [values[query]] = settle_empty([number], undefined=undefined, empty_target_action=empty_target_action)
-    return values
+    return {query: None if query in missing else number for query, number in values.items()}
 
 
 def aggregate(values: Iterable[float | None], aggregation: str = "mean") -> float | None:
@@ -455,17 +461,20 @@ def pr_curve(
     ties: str = "expected",
     min_relevance: float = 1,
     empty_target_action: str = "neg",
+    missing_queries: str = "zero",
+    ignore_index: int | None = None,
+    unjudged: str = "nonrelevant",
     aggregation: str = "mean",
-    **options,
 ) -> list[tuple[int, float | None, float | None]]:
     """Give the rows (k, precision, recall) of the curve over all queries."""
-    queries = queries_of(run, **options)
+    queries = queries_of(run, ignore_index=ignore_index, unjudged=unjudged)
+    missing = missing_in(run, missing_queries, ignore_index)
     if max_k is None:
         max_k = max(
             (sum(d.score is not None for d in documents) for documents in queries.values()), default=0
         )
     curves = []
-    for documents in queries.values():
+    for documents in (documents for query, documents in queries.items() if query not in missing):
         points = curve(documents, max_k, adaptive_k=adaptive_k, ties=ties, min_relevance=min_relevance)
         undefined = rankings(documents, "stable", min_relevance)[0][0].n_relevant == 0
         curves.append(

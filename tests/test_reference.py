@@ -146,6 +146,8 @@ GRADED = [*ranked(1, None, 3, 0), Document("never", None, 2), Document("nobody",
         ("err", {"max_grade": 3}, ranked(1, 2), (1 / 8) / 1 + (7 / 8) * (3 / 8) / 2),
         ("bpref", {}, FIVE, ((1 - 1 / 2) + (1 - 1 / 2) + (1 - 2 / 2)) / 3),
         ("bpref", {}, ranked(1, None, 1), 1),
+        ("bpref", {}, ranked(-1, 0, 1), 1 - 1 / 1),
+        ("bpref", {}, ranked(-1, 1, 0), 1),
         ("bpref", {}, ranked(0, 0, 0, 1), 1 - 1 / 1),
         ("judged", {"k": 3}, GRADED, 2 / 3),
         ("judged", {"k": 10}, GRADED, 3 / 4),
@@ -253,8 +255,8 @@ class TestQueries:
         assert values == {"a": 1 / 1, "b": 1 / 1, "c": 1}
 
     def test_missing_queries(self):
-        assert self.precision_at_2(missing_queries="skip") == {"a": 1 / 2, "b": 0}
-        with pytest.raises(ValueError, match="'c' was not retrieved"):
+        assert self.precision_at_2(missing_queries="skip") == {"a": 1 / 2, "b": 0, "c": None}
+        with pytest.raises(ValueError, match="'c'} were not retrieved"):
             self.precision_at_2(missing_queries="error")
 
     def test_unjudged(self):
