@@ -1,0 +1,245 @@
+"""From the caller's frame to checked columns. Every error of the input is raised here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from polars_retrieval.errors import ColumnError, DataError
+from polars_retrieval.grouping import Grouping, group_rows
+from polars_retrieval.names import hint, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from polars_retrieval.options import Options
+
+
+def read_frame(data: Any, argument: str = "run") -> pl.DataFrame | pl.LazyFrame:
+    """Take a frame of Polars, pandas, PyArrow, DuckDB, or anything that exports an Arrow C stream."""
+    if isinstance(data, (pl.DataFrame, pl.LazyFrame)):
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        frame = pl.from_pandas(data) if _is_pandas(data) else pl.DataFrame(data)
+        if isinstance(frame, pl.DataFrame):
+            return frame
+    msg = (
+        f"`{argument}` has to be a frame of Polars, pandas, PyArrow or DuckDB, or export an Arrow C stream; "
+        f"got {type(data).__name__}"
+    )
+    raise ColumnError(msg)
+
+
+def _is_pandas(data: object) -> bool:
+    return type(data).__module__.partition(".")[0] == "pandas"
+
+
+def names(argument: str, given: object) -> tuple[str, ...]:
+    """Return column names given as one name, several, or None."""
+    if given is None:
+        return ()
+    several = (given,) if isinstance(given, str) else given
+    if isinstance(several, (list, tuple)) and all(isinstance(name, str) for name in several):
+        return tuple(several)
+    msg = f"`{argument}` has to be a column name or a list of column names, got {given!r}"
+    raise ColumnError(msg)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns that play each part."""
+
+    query: tuple[str, ...] = ("query_id",)
+    doc: str = "doc_id"
+    score: str = "score"
+    relevance: str = "relevance"
+    by: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, query: object, doc: object, score: object, relevance: object, by: object) -> Columns:
+        """Check the names as the caller gives them."""
+        single = {"doc": doc, "score": score, "relevance": relevance}
+        for argument, given in single.items():
+            if not isinstance(given, str):
+                msg = f"`{argument}` has to be a column name, got {given!r}"
+                raise ColumnError(msg)
+        queries = names("query", query)
+        if not queries:
+            msg = f"`query` has to name at least one column, got {query!r}"
+            raise ColumnError(msg)
+        columns = cls(queries, str(doc), str(score), str(relevance), names("by", by))
+        columns._check_parts()
+        return columns
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that tell one ranked list from another."""
+        return (*self.by, *(name for name in self.query if name not in self.by))
+
+    def _check_parts(self) -> None:
+        parts = [*self.ids, self.doc, self.score, self.relevance]
+        if twice := sorted({name for name in parts if parts.count(name) > 1}):
+            msg = f"a column can play one part only, but {quoted(twice)} was given for several"
+            raise ColumnError(msg)
+
+    def check_run(self, schema: Mapping[str, pl.DataType], *, relevance: bool = True, doc: bool = False) -> None:
+        """Raise if a column of the run is missing or of the wrong type."""
+        for name in self.by:
+            _check_type("by", name, schema, _is_by, _AN_ID)
+        for name in self.query:
+            _check_type("query", name, schema, _is_id, _AN_ID)
+        _check_type("score", self.score, schema, _is_score, "a number")
+        if doc:
+            _check_type("doc", self.doc, schema, _is_id, _AN_ID)
+        if relevance:
+            _check_type("relevance", self.relevance, schema, _is_grade, _A_GRADE)
+
+    def check_qrels(self, schema: Mapping[str, pl.DataType]) -> None:
+        """Raise if a column of the judgments is missing or of the wrong type."""
+        for part, name in (*(("query", name) for name in self.query), ("doc", self.doc)):
+            _check_type(part, name, schema, _is_id, _AN_ID, frame="qrels")
+        _check_type("relevance", self.relevance, schema, _is_grade, _A_GRADE, frame="qrels")
+
+
+_AN_ID = "an integer, a string, a categorical, an enum or a date"
+_A_GRADE = "a boolean, an integer or a float"
+
+
+def check_free(new: Iterable[str], taken: Iterable[str]) -> None:
+    """Raise if a column that the result adds stands in the caller's frame already."""
+    taken = set(taken)
+    for name in new:
+        if name in taken:
+            msg = f"the result has a column `{name}`, but the frame has one of that name\n\nHint: rename or drop it."
+            raise ColumnError(msg)
+
+
+def check_same_kind(name: str, run: pl.DataType, qrels: pl.DataType) -> None:
+    """Raise unless ids of these types can be the same: both integers, both text, or both of one type."""
+    text = (pl.String, pl.Categorical, pl.Enum)
+    if run == qrels or (run.is_integer() and qrels.is_integer()) or (run in text and qrels in text):
+        return
+    msg = (
+        f"column `{name}` is of type {run} in the run and {qrels} in the judgments, so that no id can match"
+        f"\n\nHint: cast one of them, as in `run.with_columns(pl.col({name!r}).cast(pl.{qrels}))`."
+    )
+    raise ColumnError(msg)
+
+
+def _check_type(
+    part: str, name: str, schema: Mapping[str, pl.DataType], accepts: Any, allowed: str, frame: str = "run"
+) -> None:
+    if name not in schema:
+        also = _HINTS.get(part, "") if frame == "run" else ""
+        msg = f"`{frame}` has no column `{name}` for `{part}`; its columns are {quoted(schema)}.{hint(name, schema)}{also}"
+        raise ColumnError(msg)
+    if not accepts(schema[name]):
+        msg = f"column `{name}` of `{frame}`, given for `{part}`, is of type {schema[name]}; it has to be {allowed}"
+        raise ColumnError(msg)
+
+
+_HINTS = {"relevance": "\n\nHint: judgments in a frame of their own are given as `qrels=`."}
+
+
+def _is_score(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Null
+
+
+def _is_grade(dtype: pl.DataType) -> bool:
+    return dtype.is_integer() or dtype.is_float() or dtype in (pl.Boolean, pl.Null)
+
+
+def _is_id(dtype: pl.DataType) -> bool:
+    return dtype.is_integer() or dtype.is_temporal() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary)
+
+
+def _is_by(dtype: pl.DataType) -> bool:
+    return _is_id(dtype) or dtype in (pl.Boolean, pl.Null)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Checked rows: the query of each, its score (null: not retrieved), its grade (null: unjudged), its document."""
+
+    grouping: Grouping
+    score: pl.Series
+    relevance: pl.Series
+    doc: pl.Series | None
+
+
+def keep_rows(frame: pl.DataFrame, columns: Columns, options: Options) -> pl.DataFrame:
+    """Drop the rows that are to be ignored."""
+    if options.ignore_index is None:
+        return frame
+    return frame.filter(pl.col(columns.relevance).cast(pl.Float64).ne_missing(options.ignore_index))
+
+
+def read_rows(frame: pl.DataFrame, columns: Columns, options: Options) -> Judged:
+    """Check a frame's values and take its columns out of it."""
+    check_values(frame, columns)
+    score, relevance = frame[columns.score], frame[columns.relevance]
+    if options.unjudged == "error":
+        _check_judged(frame, columns)
+    doc = frame[columns.doc] if options.ties == "doc_id" else None
+    return Judged(group_rows(frame.select(columns.ids)), score, relevance, doc)
+
+
+def check_values(frame: pl.DataFrame, columns: Columns) -> None:
+    """Raise if a query id is null, a score or grade is NaN, or a document comes twice in a query."""
+    _check_nulls(frame, columns)
+    _check_nan(frame, columns.score, "a NaN score cannot be ranked", columns)
+    if columns.relevance in frame.columns:
+        _check_nan(frame, columns.relevance, "a NaN grade is neither relevant nor not", columns)
+    if columns.doc in frame.columns and columns.doc not in columns.ids:
+        _check_duplicates(frame, columns)
+
+
+def _check_nulls(frame: pl.DataFrame, columns: Columns) -> None:
+    for name in columns.query:
+        if nulls := frame[name].null_count():
+            first = frame[name].is_null().arg_true()[0]
+            msg = f"column `{name}` has {nulls} nulls, the first in row {first}; every row has to belong to a query"
+            raise DataError(msg)
+
+
+def _check_nan(frame: pl.DataFrame, name: str, why: str, columns: Columns) -> None:
+    if name not in frame.columns or not frame.schema[name].is_float() or not frame[name].is_nan().any():
+        return
+    nan = frame.filter(pl.col(name).is_nan())
+    msg = f"column `{name}` has {nan.height} NaN, the first in {_row(nan, columns.ids)}; {why}"
+    raise DataError(msg)
+
+
+def _check_duplicates(frame: pl.DataFrame, columns: Columns) -> None:
+    key = [*columns.ids, columns.doc]
+    # Equal hashes are rare among distinct rows, and cheap to count; only then compare the rows themselves.
+    if frame.select(pl.struct(key).hash().n_unique()).item() == frame.height:
+        return
+    twice = frame.filter(pl.struct(key).is_duplicated())
+    if twice.height:
+        n = twice.height - twice.select(key).n_unique()
+        msg = f"a document can come once in a query, but {n} rows repeat one; the first is {_row(twice, key)}"
+        raise DataError(msg)
+
+
+def _check_judged(frame: pl.DataFrame, columns: Columns) -> None:
+    unjudged = frame.filter(pl.col(columns.score).is_not_null() & pl.col(columns.relevance).is_null())
+    if unjudged.height:
+        key = [*columns.ids, *([columns.doc] if columns.doc in frame.columns else [])]
+        msg = (
+            f'`unjudged="error"`, and {unjudged.height} retrieved documents have no judgment, the first in '
+            f"{_row(unjudged, key)}"
+        )
+        raise DataError(msg)
+
+
+def _row(frame: pl.DataFrame, columns: Sequence[str]) -> str:
+    """Describe the first row of a frame: query_id 'q1', doc_id 'd7'."""
+    return describe(frame.row(0, named=True), columns)
+
+
+def describe(row: Mapping[str, object], columns: Sequence[str]) -> str:
+    """Describe a row by some of its columns: query_id 'q1', doc_id 'd7'."""
+    return ", ".join(f"{name} {row[name]!r}" for name in columns)

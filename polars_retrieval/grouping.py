@@ -1,0 +1,131 @@
+"""Which query each row belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SAMPLE = 100_000  # rows that show, nearly always, whether the rows of each query stand together
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The queries of a frame, numbered 0, 1, …, and the number of each row's query.
+
+    `ids` holds the query columns, one row a number. Where the rows of each query stand together, in the order of
+    the numbers, `lengths` holds how many there are; else it is None and `numbers` holds each row's number.
+    The numbers of integer ids that stand apart count from the smallest id, so some may belong to no row.
+    """
+
+    ids: pl.DataFrame
+    lengths: NDArray[np.int64] | None = None
+    numbers: pl.Series | None = None
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers there are."""
+        return self.ids.height
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where the rows of each query start, where they stand together; the last offset is the end."""
+        import numpy as np
+
+        return np.append(0, np.cumsum(self.lengths))
+
+    @cached_property
+    def equal_length(self) -> int:
+        """How many rows each query has, if they stand together and all have equally many; else 0."""
+        if self.lengths is None or not len(self.lengths):
+            return 0
+        return int(self.lengths[0]) if (self.lengths == self.lengths[0]).all() else 0
+
+    @cached_property
+    def of_rows(self) -> pl.Series:
+        """The number of each row's query."""
+        import numpy as np
+
+        if self.numbers is not None:
+            return self.numbers
+        return pl.Series("query", np.repeat(np.arange(self.n_numbers, dtype=np.uint32), self.lengths))
+
+    def of(self, rows: pl.Series) -> pl.Series:
+        """Return the query numbers of some rows, given by where they stand."""
+        import numpy as np
+
+        if self.equal_length:
+            return (rows // self.equal_length).cast(pl.UInt32)
+        if self.numbers is not None:
+            return self.numbers.gather(rows)
+        return pl.Series(np.searchsorted(self.offsets, rows.to_numpy(), side="right") - 1).cast(pl.UInt32)
+
+    def count_rows(self) -> pl.Series:
+        """Count the rows of each query."""
+        import numpy as np
+
+        lengths = self.lengths
+        if lengths is None:
+            lengths = np.bincount(self.of_rows.to_numpy(), minlength=self.n_numbers)
+        return pl.Series(lengths).cast(pl.UInt32)
+
+    def filter(self, mask: pl.Series) -> Grouping:
+        """Keep the rows where ``mask`` is true, and every number."""
+        kept = Grouping(self.ids, None, self.of_rows.filter(mask))
+        if self.lengths is None:
+            return kept
+        return Grouping(self.ids, kept.count_rows().cast(pl.Int64).to_numpy(), kept.numbers)
+
+
+def group_rows(ids: pl.DataFrame) -> Grouping:
+    """Number the queries of rows with these query columns."""
+    if (grouped := _by_run(ids)) is not None:
+        return grouped
+    if ids.width == 1 and (numbered := _by_value(ids)) is not None:
+        return numbered
+    distinct = ids.unique(maintain_order=True)
+    numbered = distinct.with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias(_NUMBER))
+    joined = ids.join(numbered, on=ids.columns, how="left", nulls_equal=True, maintain_order="left")
+    return Grouping(distinct, None, joined[_NUMBER])
+
+
+_NUMBER = "number of the query"  # a column beside the caller's own
+
+
+def _by_run(ids: pl.DataFrame) -> Grouping | None:
+    """Number the runs of equal ids, unless an id comes in two runs."""
+    import numpy as np
+
+    if _run_starts(ids.head(_SAMPLE)) is None or (starts := _run_starts(ids)) is None:
+        return None
+    return Grouping(ids[starts], np.diff(starts.to_numpy().astype(np.int64), append=ids.height))
+
+
+def _run_starts(ids: pl.DataFrame) -> pl.Series | None:
+    """Return where each run of equal ids starts, or None if an id comes in two runs."""
+    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ids.columns)
+    starts = ids.select(changes | (pl.int_range(pl.len()) == 0)).to_series().arg_true()
+    heads = ids[starts]
+    first = heads.to_series()
+    if heads.width == 1 and first.dtype.is_integer() and first.is_sorted():
+        return starts  # ascending, and each differs from the one before: no id twice
+    return starts if heads.n_unique() == heads.height else None
+
+
+def _by_value(ids: pl.DataFrame) -> Grouping | None:
+    """Number integer ids by their distance from the smallest, where that wastes few numbers."""
+    column = ids.to_series()
+    if not column.dtype.is_integer() or not len(column):
+        return None
+    low, high = int(column.min()), int(column.max())  # type: ignore[arg-type]
+    if high - low > 2 * len(column) or low < -(2**63) or high >= 2**63:
+        return None
+    values = (pl.int_range(high - low + 1, eager=True) + low).cast(column.dtype).alias(column.name)
+    number = (pl.all().cast(pl.Int64) - low).cast(pl.UInt32).alias("query")
+    return Grouping(values.to_frame(), None, ids.lazy().select(number).collect(engine="streaming").to_series())

@@ -1,0 +1,284 @@
+"""What a measure is: a declared formula with a name, parameters, and the names that others give it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from polars_retrieval.errors import MetricError, ParameterError
+from polars_retrieval.names import hint, quoted
+from polars_retrieval.options import check_bool, check_cutoff, check_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from polars_retrieval.measures.ranked import Ranked
+
+REGISTRY: dict[str, Measure] = {}
+
+
+@dataclass(frozen=True)
+class Alias:
+    """A name that another tool gives a measure; `{k}` in it stands for the value of that parameter."""
+
+    tool: str
+    pattern: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def match(self, text: str) -> dict[str, str] | None:
+        """Return the parameters that a text gives if it is this name."""
+        found = re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>\\d+)", re.escape(self.pattern)), text)
+        return found.groupdict() if found else None
+
+
+def alias(tool: str, pattern: str, **fixed: object) -> Alias:
+    """Declare another tool's name, with the parameters that the name implies."""
+    return Alias(tool, pattern, fixed)
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """All that is known of a measure, whatever its parameters."""
+
+    name: str
+    formula: Callable[..., pl.Expr]
+    aliases: tuple[Alias, ...]
+    undefined_without: str | None
+    bounds: tuple[float, float]
+    higher_is_better: bool
+    source: str
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The formula's parameters after the ranked list."""
+        return dict(list(inspect.signature(self.formula).parameters.items())[1:])
+
+    @property
+    def summary(self) -> str:
+        """The first line of the formula's docstring."""
+        return (inspect.getdoc(self.formula) or "").split("\n", 1)[0]
+
+
+class Measure:
+    """A measure with its parameters set: `precision @ 10`, `f_measure(beta=2) @ 10`.
+
+    Calling it sets parameters, ``@`` the cutoff; ``str()`` gives the canonical name, and `parse` reads it back.
+
+    Examples
+    --------
+    >>> import polars_retrieval as pr
+    >>> pr.precision @ 10
+    precision@10
+    >>> pr.f_measure(beta=2, k=10)
+    f_measure(beta=2)@10
+    >>> pr.parse("f_measure(beta=2)@10") == pr.f_measure(beta=2) @ 10
+    True
+    """
+
+    def __init__(self, declaration: Declaration, parameters: Mapping[str, Any] | None = None) -> None:
+        self.declaration = declaration
+        self.parameters = {} if parameters is None else dict(parameters)
+        self.__doc__ = declaration.formula.__doc__
+
+    def __call__(self, **parameters: Any) -> Measure:
+        """Set parameters."""
+        for name, value in parameters.items():
+            self._check(name, value)
+        merged = {**self.parameters, **parameters}
+        defaults = {name: parameter.default for name, parameter in self.declaration.parameters.items()}
+        return Measure(self.declaration, {n: merged[n] for n in defaults if n in merged and merged[n] != defaults[n]})
+
+    def __matmul__(self, k: int) -> Measure:
+        """Set the cutoff."""
+        return self(k=k)
+
+    def __str__(self) -> str:
+        set_here = [f"{name}={value}" for name, value in self.parameters.items() if name != "k"]
+        cutoff = f"@{self.parameters['k']}" if "k" in self.parameters else ""
+        return self.declaration.name + (f"({', '.join(set_here)})" if set_here else "") + cutoff
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Measure) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def value(self, ranked: Ranked) -> pl.Expr:
+        """Give the measure's value for a query that it is defined for."""
+        return self.declaration.formula(ranked, **self.parameters)
+
+    def undefined(self, ranked: Ranked) -> pl.Expr:
+        """Tell whether the measure is undefined for the query, as recall is without a relevant document."""
+        needed = self.declaration.undefined_without
+        return pl.lit(value=False) if needed is None else getattr(ranked, needed) == 0
+
+    def _check(self, name: str, value: object) -> None:
+        known = self.declaration.parameters
+        if name not in known:
+            takes = f"it takes {quoted(known)}" if known else "it takes none"
+            msg = f"`{self.declaration.name}` has no parameter `{name}`; {takes}.{hint(name, known)}"
+            raise ParameterError(msg)
+        _CHECKS[known[name].annotation](name, value)
+
+
+def _check_positive(argument: str, given: object) -> None:
+    check_number(argument, given)
+    if not isinstance(given, (int, float)) or not 0 < given < float("inf"):
+        msg = f"`{argument}` has to be a number above 0, got {given!r}"
+        raise ParameterError(msg)
+
+
+# By the annotation of a formula's parameter.
+_CHECKS: dict[str, Callable[[str, object], None]] = {
+    "int | None": check_cutoff,
+    "bool": check_bool,
+    "float": _check_positive,
+}
+
+
+def measure(
+    *aliases: Alias,
+    undefined_without: str | None = "n_relevant",
+    bounds: tuple[float, float] = (0, 1),
+    higher_is_better: bool = True,
+    source: str,
+) -> Callable[[Callable[..., pl.Expr]], Measure]:
+    """Declare a measure: the decorated formula's name is the measure's, its keyword arguments are the parameters."""
+
+    def declare(formula: Callable[..., pl.Expr]) -> Measure:
+        declaration = Declaration(
+            formula.__name__, formula, aliases, undefined_without, bounds, higher_is_better, source
+        )
+        return REGISTRY.setdefault(declaration.name, Measure(declaration))
+
+    return declare
+
+
+_NAME = re.compile(r"(?P<name>\w+)(?:\((?P<parameters>[^()]*)\))?(?:@(?P<k>\d+))?")
+
+
+def parse(name: str) -> Measure:
+    """Return the measure that a name stands for.
+
+    Parameters
+    ----------
+    name
+        ``name[(parameter=value, …)][@k]``, or a name of ir_measures (``P@10``), trec_eval (``P_10``, ``set_recall``)
+        or torchmetrics (``RetrievalPrecision``).
+
+    Raises
+    ------
+    MetricError
+        If no measure has that name.
+    ParameterError
+        If the measure has no such parameter, or the value is not allowed.
+
+    Examples
+    --------
+    >>> import polars_retrieval as pr
+    >>> pr.parse("recall@100")
+    recall@100
+    >>> pr.parse("P_10")
+    precision@10
+    """
+    text = name.strip()
+    found = _NAME.fullmatch(text)
+    if found and found["name"] in REGISTRY:
+        texts = {**_split_parameters(text, found["parameters"]), **({"k": found["k"]} if found["k"] else {})}
+        return REGISTRY[found["name"]](**{key: _value(value) for key, value in texts.items()})
+    for known in REGISTRY.values():
+        for other in known.declaration.aliases:
+            if (texts_of := other.match(text)) is not None:
+                return known(**other.fixed, **{key: _value(value) for key, value in texts_of.items()})
+    known_names = [*REGISTRY, *(a.pattern for m in REGISTRY.values() for a in m.declaration.aliases)]
+    near = hint(found["name"] if found else text, known_names)
+    msg = f"there is no measure `{name}`; measures are {quoted(REGISTRY)}.{near}"
+    raise MetricError(msg)
+
+
+def _split_parameters(text: str, parameters: str | None) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in (parameters or "").split(",") if pair.strip()]
+    if any(not equals for _, equals, _ in pairs):
+        msg = f"the parameters in `{text}` have to be given as `name=value`, separated by commas"
+        raise ParameterError(msg)
+    return {name.strip(): value.strip().strip("'\"") for name, _, value in pairs}
+
+
+def _value(text: str) -> Any:
+    """Read a parameter's value: True, False, None, a number, or a word."""
+    words = {"true": True, "false": False, "none": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def parse_all(metrics: str | Measure | Iterable[str | Measure]) -> list[Measure]:
+    """Return the measures that a caller asks for: one or several, as names or as objects."""
+    several = [metrics] if isinstance(metrics, (str, Measure)) else metrics
+    if not hasattr(several, "__iter__"):
+        msg = f"`metrics` has to be a name, a measure, or a list of these, got {metrics!r}"
+        raise MetricError(msg)
+    measures = [_one(metric) for metric in several]
+    if not measures:
+        msg = f"`metrics` is empty; measures are {quoted(REGISTRY)}"
+        raise MetricError(msg)
+    return list(dict.fromkeys(measures))
+
+
+def _one(metric: object) -> Measure:
+    if isinstance(metric, Measure):
+        return metric
+    if isinstance(metric, str):
+        return parse(metric)
+    msg = f"`metrics` has to hold names or measures, got {metric!r}"
+    raise MetricError(msg)
+
+
+def metrics() -> pl.DataFrame:
+    """List all measures.
+
+    Returns
+    -------
+    DataFrame
+        One row a measure: `name`, `summary`, `parameters`, `aliases`, the bounds `lower` and `upper`,
+        `higher_is_better`, `undefined_without` (the count that leaves it undefined when 0) and `source`.
+
+    Examples
+    --------
+    >>> import polars_retrieval as pr
+    >>> pr.metrics().filter(name="recall").select("name", "parameters", "upper")
+    shape: (1, 3)
+    ┌────────┬────────────────────────────┬───────┐
+    │ name   ┆ parameters                 ┆ upper │
+    │ ---    ┆ ---                        ┆ ---   │
+    │ str    ┆ list[str]                  ┆ f64   │
+    ╞════════╪════════════════════════════╪═══════╡
+    │ recall ┆ ["k=None", "capped=False"] ┆ 1.0   │
+    └────────┴────────────────────────────┴───────┘
+    """
+    declared = [measure.declaration for measure in REGISTRY.values()]
+    return pl.DataFrame(
+        {
+            "name": [d.name for d in declared],
+            "summary": [d.summary for d in declared],
+            "parameters": [[f"{name}={p.default}" for name, p in d.parameters.items()] for d in declared],
+            "aliases": [[a.pattern for a in d.aliases] for d in declared],
+            "lower": [float(d.bounds[0]) for d in declared],
+            "upper": [float(d.bounds[1]) for d in declared],
+            "higher_is_better": [d.higher_is_better for d in declared],
+            "undefined_without": [d.undefined_without for d in declared],
+            "source": [d.source for d in declared],
+        },
+        schema_overrides={"parameters": pl.List(pl.String), "aliases": pl.List(pl.String)},
+    )

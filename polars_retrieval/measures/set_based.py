@@ -1,0 +1,99 @@
+"""Measures of the first k documents as a set: their order does not count."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from polars_retrieval.measures.declaration import alias, measure
+from polars_retrieval.measures.ranked import Ranked, log_factorial
+
+
+@measure(
+    alias("ir_measures", "P@{k}"),
+    alias("ir_measures", "SetP"),
+    alias("trec_eval", "P_{k}"),
+    alias("trec_eval", "set_P"),
+    alias("torchmetrics", "RetrievalPrecision"),
+    alias("other", "precision_{k}"),
+    source="Van Rijsbergen, Information Retrieval (1979), chapter 7",
+)
+def precision(ranked: Ranked, k: int | None = None, adaptive_k: bool = False) -> pl.Expr:
+    """Share of the first k documents that are relevant.
+
+    ``hits@k / k``; with ``adaptive_k``, or without k, the length of a list shorter than k divides. trec_eval's
+    ``P_k`` and torchmetrics' default divide by k.
+    """
+    return ranked.sum(ranked.within(k)) / ranked.depth(k, adaptive_k=adaptive_k)
+
+
+@measure(
+    alias("ir_measures", "R@{k}"),
+    alias("ir_measures", "SetR"),
+    alias("trec_eval", "recall_{k}"),
+    alias("trec_eval", "set_recall"),
+    alias("torchmetrics", "RetrievalRecall"),
+    source="Van Rijsbergen, Information Retrieval (1979), chapter 7",
+)
+def recall(ranked: Ranked, k: int | None = None, capped: bool = False) -> pl.Expr:
+    """Share of the known relevant documents that are among the first k.
+
+    ``hits@k / n_relevant``; documents that were never retrieved count in n_relevant. With ``capped``,
+    ``min(k, n_relevant)`` divides, so that the best possible list scores 1.
+    """
+    most = ranked.n_relevant if k is None or not capped else ranked.n_relevant.clip(upper_bound=k)
+    return ranked.sum(ranked.within(k)) / most
+
+
+@measure(
+    alias("ir_measures", "Rprec"),
+    alias("ir_measures", "RPrec"),
+    alias("trec_eval", "Rprec"),
+    alias("torchmetrics", "RetrievalRPrecision"),
+    source="Buckley and Voorhees, Retrieval System Evaluation, in TREC (2005), chapter 3",
+)
+def r_precision(ranked: Ranked) -> pl.Expr:
+    """Precision at k = the number of known relevant documents, where precision equals recall."""
+    return ranked.sum(ranked.within(ranked.n_relevant)) / ranked.n_relevant
+
+
+@measure(
+    alias("ir_measures", "F@{k}"),
+    alias("ir_measures", "SetF"),
+    alias("trec_eval", "set_F"),
+    source="Van Rijsbergen, Information Retrieval (1979), chapter 7",
+)
+def f_measure(ranked: Ranked, k: int | None = None, beta: float = 1, adaptive_k: bool = False) -> pl.Expr:
+    """Harmonic mean of precision@k and recall@k; ``beta`` weights recall.
+
+    ``(1 + beta²) P R / (beta² P + R)``, and 0 when both are 0. Of tied documents P and R are expected values.
+    """
+    # With P = hits / depth and R = hits / n_relevant, the hits cancel once; so nothing divides by 0.
+    hits, depth = ranked.sum(ranked.within(k)), ranked.depth(k, adaptive_k=adaptive_k)
+    return (1 + beta**2) * hits / (beta**2 * ranked.n_relevant + depth)
+
+
+@measure(
+    alias("ir_measures", "Success@{k}"),
+    alias("trec_eval", "success_{k}"),
+    alias("torchmetrics", "RetrievalHitRate"),
+    source="TREC web tracks' success@k; hit rate in recommendation",
+)
+def hit_rate(ranked: Ranked, k: int | None = None) -> pl.Expr:
+    """Whether any relevant document is among the first k.
+
+    Of tied documents, the probability of that over all their orders.
+    """
+    if k is None:
+        return (ranked.sum(ranked.within(None)) > 0).cast(pl.Float64)
+    # Only the first tie group with a hit decides. Of its documents, `seen` are among the first k: all of them miss
+    # with probability C(tied - seen, tied_hits) / C(tied, tied_hits). The group's hits share the rest.
+    seen = (k - ranked.above).clip(0, ranked.tied)
+    spare = ranked.tied - ranked.tied_hits - seen
+    miss = (
+        log_factorial(ranked.tied - seen)
+        - log_factorial(spare.clip(lower_bound=0))
+        - log_factorial(ranked.tied)
+        + log_factorial(ranked.tied - ranked.tied_hits)
+    ).exp()
+    chance = pl.when(ranked.tied == 1).then(seen).when(spare < 0).then(1.0).otherwise(1 - miss)
+    return ranked.sum(pl.when(ranked.hits_above == 0).then(chance / ranked.tied_hits).otherwise(0.0))

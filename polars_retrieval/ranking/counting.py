@@ -1,0 +1,99 @@
+"""Hits by counting: with few relevant documents, count the scores above and equal to each of theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from polars_retrieval.ranking.rows import Rows
+
+_SHORT = 50  # documents a query, on average, up to which sorting is as cheap
+_MOST_WORK = 2.5  # comparisons a row, on average, from which sorting is cheaper
+_MOST_HITS = 16  # hits of one query: each is another look at that query's rows
+
+
+def worth_counting(rows: Rows) -> bool:
+    """Tell whether comparing each hit with all rows of its query is less work than sorting."""
+    n_rows, n_queries = len(rows.score), max(1, rows.grouping.n_numbers)
+    if n_rows < _SHORT * n_queries:
+        return False
+    n_hits = (rows.level > 0).sum()
+    if not 0 < n_hits <= _MOST_WORK * n_queries:
+        return False
+    return _most_frequent(_hit_rows(rows)["query"]) <= _MOST_HITS
+
+
+def count_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
+    """Return the hits with their tie groups, and how many documents each query retrieved."""
+    hits = (
+        _hit_rows(rows)
+        .sort("query", "score", "level", descending=[False, True, True])
+        .with_columns(number=pl.int_range(pl.len()).over("query"))
+    )
+    compare = _compare_matrix if rows.grouping.equal_length else _compare_rows
+    passes = [compare(rows, these) for these in hits.partition_by("number", maintain_order=True)]
+    counted = pl.concat(passes).sort("query", "number")
+    return _with_tie_groups(counted), rows.grouping.count_rows()
+
+
+def _hit_rows(rows: Rows) -> pl.DataFrame:
+    at = (rows.level > 0).arg_true()
+    return pl.DataFrame(
+        {"query": rows.grouping.of(at), "score": rows.score.gather(at), "level": rows.level.gather(at)},
+        schema_overrides={"level": pl.UInt32},
+    )
+
+
+def _most_frequent(queries: pl.Series) -> int:
+    most = queries.value_counts(name="n")["n"].max()
+    return most if isinstance(most, int) else 0
+
+
+def _compare_matrix(rows: Rows, hits: pl.DataFrame) -> pl.DataFrame:
+    """Count in a matrix of queries x documents, where the lists are equally long."""
+    matrix = rows.score.to_numpy().reshape(rows.grouping.n_numbers, -1)
+    if hits.height < len(matrix):
+        matrix = matrix[hits["query"].to_numpy()]
+    score = hits["score"].to_numpy()[:, None]
+    return hits.with_columns(greater=_count_true(matrix > score), equal=_count_true(matrix == score))
+
+
+def _count_true(mask: NDArray[np.bool_]) -> pl.Series:
+    import numpy as np
+
+    return pl.Series(mask.view(np.uint8).sum(axis=1, dtype=np.uint32))
+
+
+def _compare_rows(rows: Rows, hits: pl.DataFrame) -> pl.DataFrame:
+    """Count row by row against a threshold looked up by query."""
+    thresholds = pl.repeat(None, rows.grouping.n_numbers, dtype=rows.score.dtype, eager=True)
+    thresholds = thresholds.scatter(hits["query"], hits["score"])
+    score, threshold = pl.col("score"), pl.lit(thresholds).gather(pl.col("query"))
+    counts = (
+        pl.LazyFrame([rows.grouping.of_rows.alias("query"), rows.score.alias("score")])
+        .with_columns(threshold=threshold)
+        .filter(score >= pl.col("threshold"))
+        .group_by("query")
+        .agg(greater=(score > pl.col("threshold")).sum(), equal=(score == pl.col("threshold")).sum())
+        .collect(engine="streaming")
+    )
+    return hits.join(counts, on="query", how="left", maintain_order="left")
+
+
+def _with_tie_groups(hits: pl.DataFrame) -> pl.DataFrame:
+    """Add `place`, `above` and `tied`: the whole tie group where it holds more than hits of one level."""
+    group = ("query", "greater")
+    uneven = (pl.col("equal") > pl.len().over(group)) | (pl.n_unique("level").over(group) > 1)
+    place = (pl.col("greater") + pl.int_range(pl.len()).over(group)).cast(pl.UInt32)
+    return hits.select(
+        "query",
+        "level",
+        place=place,
+        above=pl.when(uneven).then("greater").otherwise(place).cast(pl.UInt32),
+        tied=pl.when(uneven).then("equal").otherwise(1).cast(pl.UInt32),
+    )

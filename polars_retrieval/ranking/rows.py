@@ -1,0 +1,59 @@
+"""The rows that are ranked, and the rank of every one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+if TYPE_CHECKING:
+    from polars_retrieval.grouping import Grouping
+    from polars_retrieval.names import Ties
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The retrieved rows: which query each is of, its score, its level of relevance (0: no hit) and document."""
+
+    grouping: Grouping
+    score: pl.Series
+    level: pl.Series
+    max_level: int = 1
+    doc: pl.Series | None = None
+
+    def frame(self) -> pl.DataFrame:
+        """Return the columns `query`, `score`, `level` and, if there are documents, `doc`."""
+        columns = [self.grouping.of_rows.alias("query"), self.score.alias("score"), self.level.alias("level")]
+        return pl.DataFrame(columns if self.doc is None else [*columns, self.doc.alias("doc")])
+
+
+def order_within(score: pl.Expr, level: pl.Expr, doc: pl.Expr, ties: Ties) -> tuple[list[pl.Expr], list[bool]]:
+    """Return what a ranked list is sorted by, and which of those descend; equal ones stay in the order they came."""
+    if ties == "doc_id":
+        return [score, as_bytes(doc)], [True, True]
+    if ties == "pessimistic":
+        return [score, level], [True, False]
+    if ties == "optimistic":
+        return [score, level], [True, True]
+    return [score], [True]
+
+
+def as_bytes(doc: pl.Expr) -> pl.Expr:
+    """Compare document ids as trec_eval does, as the bytes of their text: "d9" is above "d10", 9 above 10."""
+    return doc.cast(pl.String)
+
+
+def rank_rows(rows: pl.DataFrame, ties: Ties) -> pl.DataFrame:
+    """Return `rank`, from 1, and `hits`, down to it, of each row of the frame of `Rows`."""
+    by, descending = order_within(pl.col("score"), pl.col("level"), pl.col("doc"), ties)
+    ranked = rows.with_row_index("row").sort("query", *by, descending=[False, *descending], maintain_order=True)
+    place, hits = pl.int_range(pl.len(), dtype=pl.UInt32), (pl.col("level") > 0).cum_sum()
+    return ranked.select(
+        "row", rank=place - _at_start(place) + 1, hits=hits - _at_start(hits - (pl.col("level") > 0))
+    ).sort("row").drop("row")
+
+
+def _at_start(value: pl.Expr) -> pl.Expr:
+    """Give each row the value in the first row of its query."""
+    return pl.when(pl.col("query").ne_missing(pl.col("query").shift(1))).then(value).forward_fill()
