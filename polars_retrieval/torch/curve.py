@@ -1,0 +1,212 @@
+"""The precision-recall curve over ranks, and what is read off it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import torch
+
+import polars_retrieval as pr
+from polars_retrieval.errors import ParameterError
+from polars_retrieval.options import check_bool, check_cutoff
+from polars_retrieval.torch.memory import from_torch
+from polars_retrieval.torch.outputs import like_preds
+from polars_retrieval.torch.state import RankedQueries, empty_target_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+    from polars_retrieval.names import AggregationName, EmptyTargetAction
+    from polars_retrieval.torch.arguments import Ties
+    from polars_retrieval.torch.state import Aggregation
+
+
+class RetrievalPrecisionRecallCurve(RankedQueries):
+    """Precision and recall of the first k documents, for each k from 1 to `max_k`.
+
+    `compute` returns three tensors of `max_k` values: precision, recall, and k.
+
+    Parameters
+    ----------
+    max_k
+        The last k; None for the length of the longest list.
+    adaptive_k
+        Divide precision by the number of documents where that is below k.
+    empty_target_action
+        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
+        skipped), `error` raises.
+    ignore_index
+        Predictions whose target equals this are dropped first.
+    aggregation
+        Over the queries, for each k: `mean`, `median` (the lower of two middle values), `min`, `max`, or a
+        function that takes a tensor of queries x k and `dim=0`.
+    ties
+        How equal scores are ranked: `expected` takes the mean over all orders of the tied documents, `stable`
+        the order of the input, `pessimistic` relevant documents last, `optimistic` relevant documents first.
+    **kwargs
+        The keyword arguments of torchmetrics.Metric.
+
+    Examples
+    --------
+    >>> from torch import tensor
+    >>> from polars_retrieval.torch import RetrievalPrecisionRecallCurve
+    >>> curve = RetrievalPrecisionRecallCurve(max_k=4)
+    >>> preds = tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5])
+    >>> target = tensor([True, False, False, True, True, False, True])
+    >>> precision, recall, top_k = curve(preds, target, indexes=tensor([0, 0, 0, 0, 1, 1, 1]))
+    >>> precision
+    tensor([1.0000, 0.5000, 0.6667, 0.5000])
+    >>> recall
+    tensor([0.5000, 0.5000, 1.0000, 1.0000])
+    >>> top_k
+    tensor([1, 2, 3, 4])
+    """
+
+    def __init__(
+        self,
+        max_k: int | None = None,
+        adaptive_k: bool = False,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        aggregation: Aggregation = "mean",
+        *,
+        ties: Ties = "expected",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, **kwargs)
+        check_cutoff("max_k", max_k)
+        check_bool("adaptive_k", adaptive_k)
+        self.max_k = max_k
+        self.adaptive_k = adaptive_k
+
+    def compute(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return precision, recall and k over the queries so far, 0 if all of them were skipped."""
+        with empty_target_error():
+            given = self.aggregation
+            precision, recall = self._named(given) if isinstance(given, str) else self._custom(given)
+        return precision, recall, torch.arange(1, len(precision) + 1, device=precision.device)
+
+    def _named(self, aggregation: AggregationName) -> list[Tensor]:
+        """Return the curve aggregated by name."""
+        options = {"max_k": self.max_k, "adaptive_k": self.adaptive_k, **self._options()}
+        curve = pr.pr_curve(self._frame(), aggregation=aggregation, **options)
+        return [like_preds(curve[name], self.preds) for name in ("precision", "recall")]
+
+    def _custom(self, aggregation: Callable[..., Tensor]) -> list[Tensor]:
+        """Apply the caller's function to the values of each query, in the order of indexes, at each k."""
+        frame = self._frame()
+        longest = frame["indexes"].value_counts().select(pl.col("count").max()).item()
+        ks = range(1, 1 + (self.max_k or longest))
+        precisions = [pr.precision(k=k, adaptive_k=self.adaptive_k) for k in ks]
+        recalls = [pr.recall(k=k) for k in ks]
+        values = pr.per_query(frame, precisions + recalls, **self._options()).sort("indexes").drop_nulls()
+        curves = []
+        for measures in (precisions, recalls):
+            each_k = [like_preds(values[str(measure)], self.preds) for measure in measures]
+            matrix = torch.stack(each_k, dim=1)
+            curves.append(aggregation(matrix, dim=0) if len(matrix) else matrix.new_zeros(len(ks)))
+        return curves
+
+    def plot(self, curve: tuple[Tensor, Tensor, Tensor] | None = None, ax: Any = None) -> tuple[Any, Any]:
+        """Draw precision against recall, the ks marked.
+
+        Parameters
+        ----------
+        curve
+            What `compute` or `forward` returned; None for the curve so far.
+        ax
+            The matplotlib axes to draw in; None for new ones.
+
+        Returns
+        -------
+        tuple
+            The figure and the axes.
+        """
+        from polars_retrieval.plot import pr_curve
+
+        precision, recall, top_k = self.compute() if curve is None else curve
+        columns = {"k": top_k, "precision": precision, "recall": recall}
+        frame = pl.DataFrame({name: from_torch(values) for name, values in columns.items()})
+        return pr_curve(frame, ax=ax)
+
+
+class RetrievalRecallAtFixedPrecision(RetrievalPrecisionRecallCurve):
+    """The largest recall on the curve where precision is at least `min_precision`, and its k.
+
+    `compute` returns two tensors of one value, recall and k. Where several k reach that recall, k is the
+    largest; where none reaches the precision, recall is 0 and k is `max_k`.
+
+    Parameters
+    ----------
+    min_precision
+        The precision to reach, from 0 to 1.
+    max_k
+        The last k; None for the length of the longest list.
+    adaptive_k
+        Divide precision by the number of documents where that is below k.
+    empty_target_action
+        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
+        skipped), `error` raises.
+    ignore_index
+        Predictions whose target equals this are dropped first.
+    **kwargs
+        `aggregation` and `ties` as for RetrievalPrecisionRecallCurve, and the keyword arguments of
+        torchmetrics.Metric.
+
+    Examples
+    --------
+    >>> from torch import tensor
+    >>> from polars_retrieval.torch import RetrievalRecallAtFixedPrecision
+    >>> metric = RetrievalRecallAtFixedPrecision(min_precision=0.8)
+    >>> preds = tensor([0.4, 0.01, 0.5, 0.6, 0.2, 0.3, 0.5])
+    >>> target = tensor([True, False, False, True, True, False, True])
+    >>> metric(preds, target, indexes=tensor([0, 0, 0, 0, 1, 1, 1]))
+    (tensor(0.5000), tensor(1))
+    """
+
+    def __init__(
+        self,
+        min_precision: float = 0.0,
+        max_k: int | None = None,
+        adaptive_k: bool = False,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(max_k, adaptive_k, empty_target_action, ignore_index, **kwargs)
+        if not (_is_number(min_precision) and 0 <= min_precision <= 1):
+            msg = f"`min_precision` has to be a positive float between 0 and 1, got {min_precision!r}"
+            raise ParameterError(msg)
+        self.min_precision = min_precision
+
+    def compute(self) -> tuple[Tensor, Tensor]:  # type: ignore[override] # two values off the curve, as in torchmetrics
+        """Return the largest recall with the precision asked for, and its k."""
+        precision, recall, top_k = super().compute()
+        reached = recall.where(precision >= self.min_precision, 0)
+        best = reached.max()
+        return best, top_k[(reached == best) | (best == 0)].max()
+
+    def plot(self, val: Tensor | Sequence[Tensor] | None = None, ax: Any = None) -> tuple[Any, Any]:
+        """Draw a recall, or the recalls of several steps as a line.
+
+        Parameters
+        ----------
+        val
+            The recall that `compute` or `forward` returned, or a list of these; None for the one so far.
+        ax
+            The matplotlib axes to draw in; None for new ones.
+
+        Returns
+        -------
+        tuple
+            The figure (None if `ax` was given) and the axes.
+        """
+        figure, axes = self._plot(self.compute()[0] if val is None else val, ax)
+        return figure, axes
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool)

@@ -1,0 +1,126 @@
+"""Tensors in: checked, flattened, and laid side by side as a frame that shares their memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+import torch
+from torch import Tensor
+
+from polars_retrieval.errors import DataError
+from polars_retrieval.torch.arguments import check_type
+from polars_retrieval.torch.memory import from_torch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The columns bear the names of the arguments, so that an error about a column names the argument.
+COLUMNS: Final[dict[str, Any]] = {"query": "indexes", "score": "preds", "relevance": "target"}
+
+# torch can hold these, but neither compare nor gather them. A query id above 2**63 becomes a negative one.
+_HALF_SUPPORTED: Final = (torch.uint16, torch.uint32, torch.uint64)
+
+# Rows from which making a chunk takes less time than copying them (some 40 microseconds).
+_WORTH_A_CHUNK: Final = 10_000
+
+
+def check_batch(
+    preds: Tensor, target: Tensor, indexes: Tensor | None, ignore_index: int | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return preds, target and indexes as flat tensors, without the rows to ignore, or raise."""
+    if indexes is None:
+        msg = "Argument `indexes` cannot be None: it says to which query each prediction belongs"
+        raise DataError(msg)
+    _check_shapes({"indexes": indexes, "preds": preds, "target": target})
+    _check_types(preds, target)
+    if not _is_integer(indexes):
+        msg = f"`indexes` must be a tensor of long integers, or of another integer type, got {indexes.dtype}"
+        raise DataError(msg)
+    preds, target, indexes = _flat(preds), _flat(target), _flat(indexes)
+    if ignore_index is not None:
+        kept = target != ignore_index
+        preds, target, indexes = preds[kept], target[kept], indexes[kept]
+    if not len(target):
+        msg = (
+            "`indexes`, `preds` and `target` must be non-empty and non-scalar tensors, "
+            f"but every target equals `ignore_index` = {ignore_index}"
+        )
+        raise DataError(msg)
+    _check_binary(target)
+    return preds, target, indexes
+
+
+def check_list(preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return preds and target of one query as flat tensors, or raise."""
+    _check_shapes({"preds": preds, "target": target})
+    _check_types(preds, target)
+    preds, target = _flat(preds), _flat(target)
+    _check_binary(target)
+    return preds, target
+
+
+def batches_frame(
+    preds: Sequence[Tensor], target: Sequence[Tensor], indexes: Sequence[Tensor]
+) -> pl.DataFrame:
+    """Lay flat tensors side by side in a frame where each batch is a chunk, in the tensors' own memory.
+
+    Small batches are joined to one chunk first. Batches of different types get a type that holds them all.
+    """
+    columns: list[Sequence[Tensor]] = [indexes, preds, target]
+    if len(preds) > 1 and sum(map(len, preds)) < _WORTH_A_CHUNK * len(preds):
+        columns = [[torch.cat(list(batches))] for batches in columns]
+    names = list(COLUMNS.values())
+    frames = [
+        pl.DataFrame([from_torch(tensor) for tensor in batch], schema=names)
+        for batch in zip(*columns, strict=True)
+    ]
+    return pl.concat(frames, how="vertical_relaxed", rechunk=False)
+
+
+def list_frame(preds: Tensor, target: Tensor) -> pl.DataFrame:
+    """Lay the flat tensors of one query side by side in a frame, in the tensors' own memory."""
+    query = pl.repeat(0, len(preds), dtype=pl.Int64, eager=True)
+    return pl.DataFrame({"indexes": query, "preds": from_torch(preds), "target": from_torch(target)})
+
+
+def _check_shapes(tensors: dict[str, Tensor]) -> None:
+    """Raise unless all are tensors of one shape with at least one value and one dimension."""
+    *first, last = (f"`{name}`" for name in tensors)
+    names = f"{', '.join(first)} and {last}"
+    for name, given in tensors.items():
+        check_type(name, given, Tensor)
+    shapes = [tuple(tensor.shape) for tensor in tensors.values()]
+    if len(set(shapes)) > 1:
+        msg = f"{names} must be of the same shape, got {', '.join(map(str, shapes))}"
+        raise DataError(msg)
+    if 0 in shapes[0] or not shapes[0]:
+        msg = f"{names} must be non-empty and non-scalar tensors, got shape {shapes[0]}"
+        raise DataError(msg)
+
+
+def _check_types(preds: Tensor, target: Tensor) -> None:
+    if not preds.is_floating_point():
+        msg = f"`preds` must be a tensor of floats, got {preds.dtype}"
+        raise DataError(msg)
+    if not (_is_integer(target) or target.dtype == torch.bool):
+        msg = f"`target` must be a tensor of booleans or integers, got {target.dtype}"
+        raise DataError(msg)
+
+
+def _is_integer(tensor: Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+
+
+def _check_binary(target: Tensor) -> None:
+    if target.dtype == torch.bool:
+        return
+    lowest, highest = (int(end) for end in torch.aminmax(target))
+    if lowest < 0 or highest > 1:
+        msg = f"`target` must contain `binary` values, 0 and 1, got values from {lowest} to {highest}"
+        raise DataError(msg)
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    tensor = tensor.detach().flatten()
+    return tensor.long() if tensor.dtype in _HALF_SUPPORTED else tensor
