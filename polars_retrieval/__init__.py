@@ -3,7 +3,7 @@
 Importing it registers the namespace ``.retrieval`` on DataFrame, LazyFrame and Expr.
 """
 
-from polars_retrieval import errors, namespaces  # noqa: F401 (registers the namespaces)
+from polars_retrieval import errors, namespaces, plot  # noqa: F401 (registers the namespaces)
 from polars_retrieval.frames import evaluate, judge, per_query, pr_curve, rank
 from polars_retrieval.measures import (
     Measure,
@@ -36,6 +36,7 @@ __all__ = [
     "n_retrieved",
     "parse",
     "per_query",
+    "plot",
     "pr_curve",
     "precision",
     "r_precision",

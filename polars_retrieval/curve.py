@@ -63,9 +63,7 @@ def _mean_curve(ranking: Ranking, ks: range, columns: Columns, options: Options,
         groups.of_rows.alias("group"),
         without_hits=masked(pl.lit(0.0), precision, read_columns(), options),
     )
-    hits = ranking.hits.with_columns(
-        queries[name].gather(ranking.hits["query"]) for name in ("group", "n_retrieved", "n_relevant")
-    )
+    hits = ranking.hits_with_counts().with_columns(group=pl.lit(groups.of_rows).gather(pl.col("query")))
     steps = _steps(hits, len(ks))
     if adaptive_k:
         steps = pl.concat([steps, _list_ends(hits)], how="diagonal")
@@ -89,15 +87,14 @@ def _groups(ranking: Ranking, by: Sequence[str]) -> Grouping:
     return Grouping(pl.DataFrame({"": [0]}), None, numbers)
 
 
-def _steps(hits: pl.DataFrame, max_k: int) -> pl.DataFrame:
+def _steps(hits: pl.LazyFrame, max_k: int) -> pl.DataFrame:
     """Sum up, by group and rank k, the hits at that rank and what they add to recall.
 
     A hit in a tie group counts in equal parts at each of the group's ranks.
     """
     above, tied = pl.col("above").cast(pl.Int64), pl.col("tied").cast(pl.Int64)
     return (
-        hits.lazy()
-        .filter(above < max_k)
+        hits.filter(above < max_k)
         .group_by("group", "above", "tied")
         .agg(hits=pl.len(), recalled=(1 / pl.col("n_relevant")).sum())
         .with_columns(k=pl.int_ranges(above + 1, pl.min_horizontal(above + tied, max_k) + 1))
@@ -108,10 +105,10 @@ def _steps(hits: pl.DataFrame, max_k: int) -> pl.DataFrame:
     )
 
 
-def _list_ends(hits: pl.DataFrame) -> pl.DataFrame:
+def _list_ends(hits: pl.LazyFrame) -> pl.DataFrame:
     """Sum up, by group and k, the hits of lists that are shorter than k, whose precision no longer changes."""
     by_length = hits.group_by("group", k=pl.col("n_retrieved").cast(pl.Int64) + 1)
-    return by_length.agg(ended=pl.len().cast(pl.Float64), ended_share=(1 / pl.col("n_retrieved")).sum())
+    return by_length.agg(ended=pl.len().cast(pl.Float64), ended_share=(1 / pl.col("n_retrieved")).sum()).collect()
 
 
 def _running_sums(groups: pl.DataFrame, steps: pl.DataFrame, ks: range) -> pl.DataFrame:

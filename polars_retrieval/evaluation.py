@@ -29,9 +29,14 @@ class Ranking:
     `hits` has the columns of `polars_retrieval.ranking.hits`; `queries` has one row for each number of `grouping`.
     """
 
-    hits: pl.DataFrame
+    hits: pl.LazyFrame
     queries: pl.DataFrame
     grouping: Grouping
+
+    def hits_with_counts(self) -> pl.LazyFrame:
+        """Return the hits, each with the counts of its query."""
+        counts = (pl.lit(self.queries[name]).gather(pl.col("query")).alias(name) for name in COUNTS)
+        return self.hits.with_columns(counts)
 
     def numbers(self) -> pl.Series:
         """Return the numbers of the queries that have rows."""
@@ -44,12 +49,13 @@ def rank(frame: pl.DataFrame, columns: Columns, options: Options) -> Ranking:
     relevant = is_relevant(judged.relevance, options.min_relevance)
     retrieved = is_retrieved(judged, options)
     hits, n_retrieved = rank_hits(_retrieved(judged, relevant, retrieved), options.ties)
+    query_of_hit = hits.select("query").collect().to_series()
     n_rows = n_retrieved if retrieved.all() else judged.grouping.count_rows()
     queries = pl.DataFrame(
         {
             "n_rows": n_rows,
             "n_retrieved": n_retrieved,
-            "n_relevant": _count(hits["query"], len(n_rows)) + _count_where(judged, relevant & ~retrieved),
+            "n_relevant": _count(query_of_hit, len(n_rows)) + _count_where(judged, relevant & ~retrieved),
             "n_judged": n_rows - _count_where(judged, judged.relevance.is_null()),
         }
     )
@@ -58,6 +64,8 @@ def rank(frame: pl.DataFrame, columns: Columns, options: Options) -> Ranking:
 
 def is_relevant(relevance: pl.Series, min_relevance: float) -> pl.Series:
     """Tell which documents are relevant; an unjudged one is not."""
+    if relevance.dtype == pl.Boolean and 0 < min_relevance <= 1:
+        return relevance.fill_null(value=False)
     if relevance.dtype in (pl.Boolean, pl.Null):
         relevance = relevance.cast(pl.UInt8)
     return (relevance >= min_relevance).fill_null(value=False)
@@ -71,11 +79,10 @@ def is_retrieved(judged: Judged, options: Options) -> pl.Series:
 
 
 def _retrieved(judged: Judged, relevant: pl.Series, retrieved: pl.Series) -> Rows:
-    level = relevant.cast(pl.UInt8)
     if retrieved.all():
-        return Rows(judged.grouping, judged.score, level, doc=judged.doc)
+        return Rows(judged.grouping, judged.score, relevant, doc=judged.doc)
     doc = None if judged.doc is None else judged.doc.filter(retrieved)
-    return Rows(judged.grouping.filter(retrieved), judged.score.filter(retrieved), level.filter(retrieved), doc=doc)
+    return Rows(judged.grouping.filter(retrieved), judged.score.filter(retrieved), relevant.filter(retrieved), doc=doc)
 
 
 def _count(numbers: pl.Series, n: int) -> pl.Series:
@@ -140,23 +147,18 @@ def measure_queries(ranking: Ranking, measures: Sequence[Measure], columns: Colu
     values = {str(m): masked(m.value(formulas.ranked), m, formulas.ranked, options) for m in measures}
     if options.empty_target_action == "error":
         _check_defined(ranking, measures, formulas.ranked, columns)
-    queries = ranking.queries.lazy()
-    if formulas.sums:
-        queries = _with_sums(ranking, list(formulas.sums.values()))
-    return queries.select(**values).collect()
+    queries = ranking.queries.with_columns(_sums(ranking, list(formulas.sums.values())))
+    return queries.lazy().select(**values).collect()
 
 
-def _with_sums(ranking: Ranking, sums: list[pl.Expr]) -> pl.LazyFrame:
-    names = [expr.meta.output_name() for expr in sums]
-    counts = pl.col("query")
-    per_query = [pl.lit(ranking.queries[name]).gather(counts).alias(name) for name in COUNTS]
-    summed = (
-        ranking.hits.lazy().with_columns(per_query).select("query", *sums).group_by("query").agg(pl.all().sum())
-    )
-    queries = ranking.queries.lazy().with_row_index("query")
-    return queries.join(summed, on="query", how="left", maintain_order="left").with_columns(
-        pl.col(names).fill_null(0.0)
-    )
+def _sums(ranking: Ranking, per_hit: list[pl.Expr]) -> list[pl.Series]:
+    """Add up values of the hits, for each query number."""
+    import numpy as np
+
+    terms = ranking.hits_with_counts().select("query", *per_hit).collect()
+    numbers, n = terms["query"].to_numpy(), ranking.queries.height
+    # Numbers are their own places in an array: cheaper than to group, and queries without a hit have their 0.
+    return [pl.Series(t.name, np.bincount(numbers, weights=t.to_numpy(), minlength=n)) for t in terms.drop("query")]
 
 
 def _check_defined(ranking: Ranking, measures: Sequence[Measure], ranked: Ranked, columns: Columns) -> None:

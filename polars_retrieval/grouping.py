@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -109,13 +112,21 @@ def _by_run(ids: pl.DataFrame) -> Grouping | None:
 
 def _run_starts(ids: pl.DataFrame) -> pl.Series | None:
     """Return where each run of equal ids starts, or None if an id comes in two runs."""
-    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ids.columns)
-    starts = ids.select(changes | (pl.int_range(pl.len()) == 0)).to_series().arg_true()
+    starts = run_starts(ids.get_columns())
     heads = ids[starts]
     first = heads.to_series()
     if heads.width == 1 and first.dtype.is_integer() and first.is_sorted():
         return starts  # ascending, and each differs from the one before: no id twice
     return starts if heads.n_unique() == heads.height else None
+
+
+def run_starts(columns: Sequence[pl.Series]) -> pl.Series:
+    """Return where each run of rows that are equal in all columns starts."""
+    if not len(columns[0]):
+        return pl.Series(dtype=pl.UInt32)
+    # Slices share memory, where a shifted column would be a copy.
+    changes = reduce(operator.or_, (column[1:].ne_missing(column[:-1]) for column in columns))
+    return pl.concat([pl.Series([0], dtype=pl.UInt32), changes.arg_true() + 1])
 
 
 def _by_value(ids: pl.DataFrame) -> Grouping | None:

@@ -19,7 +19,7 @@ def rank(frame: pl.DataFrame, columns: Columns, options: Options) -> pl.DataFram
     frame = keep_rows(frame, columns, options)
     judged = read_rows(frame, columns, options)
     retrieved = is_retrieved(judged, options)
-    level = is_relevant(judged.relevance, options.min_relevance).cast(pl.UInt8)
+    level = is_relevant(judged.relevance, options.min_relevance)
     rows = Rows(judged.grouping, judged.score, level, doc=judged.doc).frame().filter(retrieved)
     places = rank_rows(rows, options.ties)
     ranks = pl.repeat(None, frame.height, dtype=pl.UInt32, eager=True)

@@ -22,7 +22,7 @@ def worth_counting(rows: Rows) -> bool:
     n_rows, n_queries = len(rows.score), max(1, rows.grouping.n_numbers)
     if n_rows < _SHORT * n_queries:
         return False
-    n_hits = (rows.level > 0).sum()
+    n_hits = rows.is_hit.sum()
     if not 0 < n_hits <= _MOST_WORK * n_queries:
         return False
     return _most_frequent(_hit_rows(rows)["query"]) <= _MOST_HITS
@@ -42,7 +42,7 @@ def count_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
 
 
 def _hit_rows(rows: Rows) -> pl.DataFrame:
-    at = (rows.level > 0).arg_true()
+    at = rows.is_hit.arg_true()
     return pl.DataFrame(
         {"query": rows.grouping.of(at), "score": rows.score.gather(at), "level": rows.level.gather(at)},
         schema_overrides={"level": pl.UInt32},

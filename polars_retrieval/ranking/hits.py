@@ -29,21 +29,23 @@ if TYPE_CHECKING:
     from polars_retrieval.names import Ties
 
 
-def rank_hits(rows: Rows, ties: Ties) -> tuple[pl.DataFrame, pl.Series]:
-    """Rank the documents within each query; return the hits and how many documents each query retrieved."""
+def rank_hits(rows: Rows, ties: Ties) -> tuple[pl.LazyFrame, pl.Series]:
+    """Rank the documents within each query; return the hits and how many documents each query retrieved.
+
+    The hits are lazy, so that columns which nobody reads cost nothing.
+    """
     rows = Rows(rows.grouping, comparable(rows.score), rows.level, rows.max_level, rows.doc)
     find_hits = count_hits if worth_counting(rows) else sort_hits
     hits, n_retrieved = find_hits(rows)
-    return _count_above(break_ties(hits, rows, ties)), n_retrieved
+    return _with_hits_above(break_ties(hits, rows, ties)), n_retrieved
 
 
-def _count_above(hits: pl.DataFrame) -> pl.DataFrame:
+def _with_hits_above(hits: pl.DataFrame) -> pl.LazyFrame:
     """Add how many hits stand before each tie group and in it."""
     before = pl.int_range(pl.len(), dtype=pl.UInt32)
     first = pl.when(pl.col("query").ne_missing(pl.col("query").shift(1))).then(before).forward_fill()
-    # In `place` the hits of a group come first, so a hit's distance from the group's start counts those before it.
-    hits = hits.with_columns(hits_above=before - first - (pl.col("place") - pl.col("above")))
-    tied_hits = pl.lit(1, dtype=pl.UInt32)
-    if (hits["tied"] > 1).any():
-        tied_hits = pl.len().over("query", "above").cast(pl.UInt32)
-    return hits.select("query", "level", "above", "tied", "hits_above", tied_hits=tied_hits)
+    # The hits of a group come first in its places, so a hit's distance from the group's start counts those before it.
+    hits_above = before - first - (pl.col("place") - pl.col("above"))
+    tied_hits = pl.len().over("query", "above") if (hits["tied"] > 1).any() else pl.lit(1)
+    lazy = hits.lazy().with_columns(hits_above=hits_above, tied_hits=tied_hits.cast(pl.UInt32))
+    return lazy.select("query", "level", "above", "tied", "hits_above", "tied_hits")

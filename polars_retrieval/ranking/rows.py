@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rows:
-    """The retrieved rows: which query each is of, its score, its level of relevance (0: no hit) and document."""
+    """The retrieved rows: which query each is of, its score, its level of relevance and its document.
+
+    Level 0 (or False) is no hit.
+    """
 
     grouping: Grouping
     score: pl.Series
@@ -22,9 +25,14 @@ class Rows:
     max_level: int = 1
     doc: pl.Series | None = None
 
+    @property
+    def is_hit(self) -> pl.Series:
+        """Which rows are hits."""
+        return self.level if self.level.dtype == pl.Boolean else self.level > 0
+
     def frame(self) -> pl.DataFrame:
         """Return the columns `query`, `score`, `level` and, if there are documents, `doc`."""
-        columns = [self.grouping.of_rows.alias("query"), self.score.alias("score"), self.level.alias("level")]
+        columns = [self.grouping.of_rows.alias("query"), self.score.alias("score"), self.level.cast(pl.UInt32).alias("level")]
         return pl.DataFrame(columns if self.doc is None else [*columns, self.doc.alias("doc")])
 
 

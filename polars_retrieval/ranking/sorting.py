@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from polars_retrieval.grouping import Grouping
+from polars_retrieval.grouping import Grouping, run_starts
 from polars_retrieval.ranking.keys import Key, make_key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
     from polars_retrieval.ranking.rows import Rows
 
 _BLOCK = 2**19  # keys that a thread sorts at a time: they fit its cache
+_SAMPLE = 10_000  # keys that show, nearly always, that a run does not come ranked
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ def _grouping(key: Key, keys: pl.Series, ids: pl.DataFrame) -> Grouping:
     """Group a column of keys that is sorted by query."""
     import numpy as np
 
-    query = keys.to_frame("key").select(key.query).to_series()
-    starts = query.ne_missing(query.shift(1)).arg_true()
+    query = keys.to_frame("key").lazy().select(key.query).collect(engine="streaming").to_series().rechunk()
+    starts = run_starts([query])
     lengths = np.zeros(ids.height, dtype=np.int64)
     lengths[query.gather(starts).to_numpy()] = np.diff(starts.to_numpy().astype(np.int64), append=len(keys))
     return Grouping(ids, lengths)
@@ -74,8 +77,13 @@ def _sort_within(keys: pl.Series, grouping: Grouping) -> pl.Series:
 def _is_sorted_within(keys: pl.Series, grouping: Grouping) -> bool:
     """Tell whether the keys come ranked, that is, step down only where a query starts."""
     starts = grouping.offsets[:-1][grouping.lengths > 0]
-    steps_down = keys.to_frame().select((pl.col("key") < pl.col("key").shift(1)).fill_null(value=False)).to_series()
-    return bool(steps_down.sum() == steps_down.gather(starts).sum())
+    return all(_steps_down_only_at(starts, part) for part in (keys.head(_SAMPLE), keys))
+
+
+def _steps_down_only_at(starts: NDArray[np.int64], keys: pl.Series) -> bool:
+    after = starts[(starts > 0) & (starts < len(keys))]
+    steps_down = keys[1:] < keys[:-1]
+    return bool(steps_down.sum() == steps_down.gather(after - 1).sum())
 
 
 def _sort_matrix(keys: pl.Series, length: int) -> pl.Series:
@@ -132,23 +140,35 @@ def _with_uneven_groups(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) 
     """Give the hits of uneven tie groups the group's start and size."""
     import numpy as np
 
-    starts = _group_starts(ranked)
-    concerned = hits["query"].is_in(hits["query"].filter(uneven).unique().implode()).arg_true()
-    group = pl.Series(np.searchsorted(starts, hits["at"].gather(concerned).to_numpy(), side="right") - 1)
-    inside = group.is_in(group.filter(uneven.gather(concerned)).unique().implode())
-    rows, group = concerned.filter(inside), group.filter(inside)
-    start, end = pl.Series(starts).gather(group), pl.Series(starts).gather(group + 1)
-    above = start - pl.Series(ranked.grouping.offsets).gather(hits["query"].gather(rows))
+    groups = _groups_of(hits.filter(uneven), ranked)
+    number = pl.Series(np.searchsorted(groups["start"].to_numpy(), hits["at"].to_numpy(), side="right") - 1)
+    inside = (number >= 0) & (hits["at"] < groups["end"].gather(number.clip(lower_bound=0)))
+    rows, number = inside.arg_true(), number.filter(inside)
+    start, end = groups["start"].gather(number), groups["end"].gather(number)
+    query_start = pl.Series(ranked.grouping.offsets).gather(hits["query"].gather(rows))
     return hits.with_columns(
-        hits["above"].scatter(rows, above.cast(pl.UInt32)), hits["tied"].scatter(rows, (end - start).cast(pl.UInt32))
+        hits["above"].scatter(rows, (start - query_start).cast(pl.UInt32)),
+        hits["tied"].scatter(rows, (end - start).cast(pl.UInt32)),
     )
 
 
-def _group_starts(ranked: _Sorted) -> NDArray[np.int64]:
-    """Return where each tie group starts in the column of keys, and the column's end."""
-    import numpy as np
+def _groups_of(hits: pl.DataFrame, ranked: _Sorted) -> pl.DataFrame:
+    """Return where the tie groups of some hits start and end in the column of keys."""
+    at, size = hits["at"].cast(pl.Int64), 2**ranked.key.level_bits
+    first_key = hits["key"] // size * size
+    offsets = pl.Series(ranked.grouping.offsets)
+    start = _bisect(lambda place: ranked.keys.gather(place) >= first_key, offsets.gather(hits["query"]), at)
+    last_key = first_key + (size - 1)
+    end = _bisect(lambda place: ranked.keys.gather(place) > last_key, at, offsets.gather(hits["query"] + 1))
+    return pl.DataFrame({"start": start, "end": end}).unique("start").sort("start")
 
-    group = ranked.keys.to_frame("key").select(ranked.key.tie_group).to_series()
-    starts = group.ne_missing(group.shift(1)).to_numpy(writable=True)
-    starts[ranked.grouping.offsets[:-1][ranked.grouping.count_rows().to_numpy() > 0]] = True
-    return np.append(np.flatnonzero(starts), len(group))
+
+def _bisect(found: Callable[[pl.Series], pl.Series], low: pl.Series, high: pl.Series) -> pl.Series:
+    """Return the first place from low up where something is found, or high, which need not be a place; elementwise."""
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        # A search that has ended looks at a place it knows, and is not moved by what it sees there.
+        here = found(middle.zip_with(open_, low - (low > 0).cast(pl.Int64)))
+        high = middle.zip_with(open_ & here, high)
+        low = (middle + 1).zip_with(open_ & ~here, low)
+    return low

@@ -33,6 +33,6 @@ def _look_up(hits: pl.DataFrame, rows: Rows, ties: Ties) -> pl.DataFrame:
     concerned = hits.filter(pl.col("tied") > 1).select("query").unique()
     ranked = rows.frame().join(concerned, on="query", how="semi", maintain_order="left")
     ranked = ranked.with_columns(place=rank_rows(ranked, ties)["rank"] - 1).filter(pl.col("level") > 0)
-    found = ranked.select("query", pl.col("level").cast(pl.UInt32), "place")
+    found = ranked.select("query", "level", "place")
     others = hits.join(concerned, on="query", how="anti", maintain_order="left").select(found.columns)
     return pl.concat([others, found]).sort("query", "place")
