@@ -1,0 +1,141 @@
+"""The benchmarks run, build what they say, and refuse to time a peer that gives other values."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("benchmarks", reason="the benchmarks are no part of an installed package")
+
+from benchmarks.__main__ import main
+from benchmarks.by_hand import polars_sorted_once
+from benchmarks.memory import peak_ratio
+from benchmarks.peers import PEERS, Peer
+from benchmarks.report import page
+from benchmarks.targets import Measured, Target, targets
+from benchmarks.timing import Times, measure
+from benchmarks.values import Values, check
+from benchmarks.workloads import VARIANTS, WORKLOADS, Variant, build, first_queries, matching
+
+MAIN = Variant("grouped", "float32", "int64")
+SMALL = {name: workload.scaled(0.002) for name, workload in WORKLOADS.items()}
+
+
+def test_workload_has_the_stated_size_and_relevant_documents():
+    frame = build(WORKLOADS["A"].scaled(0.1), MAIN)
+    per_query = frame.group_by("query_id").agg(pl.len(), pl.col("relevance").sum())
+    assert per_query.height == 698
+    assert per_query["len"].unique().to_list() == [1000]
+    assert per_query["relevance"].min() == 1
+    assert 698 < per_query["relevance"].sum() < 1.15 * 698
+    assert abs(build(SMALL["D"], MAIN)["relevance"].mean() - 0.1) < 0.01
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_forms_hold_the_same_rows(name):
+    sort = ("query_id", "score", "relevance")
+    expected = build(SMALL[name], MAIN).sort(sort)
+    for order in ("shuffled", "ranked"):
+        assert build(SMALL[name], Variant(order, "float32", "int64")).sort(sort).equals(expected)
+    strings = build(SMALL[name], Variant("grouped", "float32", "string"))
+    codes = strings["query_id"].str.strip_prefix("q").cast(pl.Int64)
+    assert strings.with_columns(query_id=codes).sort(sort).equals(expected)
+
+
+def test_orders_are_what_they_are_called():
+    grouped, shuffled, ranked = (
+        build(SMALL["B"], Variant(order, "float64", "int64")) for order in ("grouped", "shuffled", "ranked")
+    )
+    assert grouped["query_id"].is_sorted()
+    assert not shuffled["query_id"].is_sorted()
+    assert ranked.equals(ranked.sort("query_id", "score", descending=[False, True]))
+    assert not any(flags["SORTED_ASC"] for flags in ranked.flags.values())
+    assert grouped.equals(build(SMALL["B"], Variant("grouped", "float64", "int64")))
+
+
+def test_first_queries_keeps_whole_queries():
+    frame = build(SMALL["B"], Variant("shuffled", "float32", "int64"))
+    part = first_queries(frame, 7)
+    assert part["query_id"].n_unique() == 7
+    assert part.height == 7 * 100
+
+
+def test_variants_are_chosen_by_pattern():
+    assert matching(["*"]) == VARIANTS
+    assert [str(variant) for variant in matching(["shuffled-float32-*"])] == [
+        "shuffled-float32-int64",
+        "shuffled-float32-string",
+    ]
+
+
+@pytest.mark.parametrize("order", ["grouped", "shuffled", "ranked"])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_peer_gives_the_same_values_and_is_timed(name, order):
+    peers = [peer for peer in PEERS.values() if peer.is_here()]
+    times = measure(SMALL[name], Variant(order, "float32", "int64"), peers, repeat=1, slow_queries=50)
+    assert {"ours", "polars", "polars-once"} <= times.seconds.keys()
+    assert all(len(seconds) == 1 and seconds[0] > 0 for seconds in times.seconds.values())
+
+
+def test_a_peer_with_other_values_is_not_timed():
+    def wrong(frame):
+        values = polars_sorted_once(frame)
+        return values._replace(recall=values.recall + 1e-6)
+
+    peer = Peer("wrong", "", lambda _workload, _variant: wrong, tolerance=1e-9)
+    with pytest.raises(AssertionError, match=r"wrong: recall is off by 1\.0e-06, allowed is 1e-09"):
+        measure(SMALL["B"], MAIN, [peer], repeat=1, slow_queries=50)
+
+
+def test_check_takes_any_order_of_a_tie_and_nothing_beyond():
+    def values(precision):
+        return Values((precision, 0.5, 0.5, 0.5), np.array([precision]), np.array([0.5]))
+
+    low, high = values(0.25), values(0.2504)
+    check("a peer", values(0.2502), low, high, 1e-9)
+    with pytest.raises(AssertionError, match="a peer: measures is off"):
+        check("a peer", values(0.2505), low, high, 1e-9)
+    with pytest.raises(AssertionError, match="a peer: measures is off"):
+        check("a peer", values(float("nan")), low, high, 1e-9)
+    with pytest.raises(AssertionError, match=r"ties move measures by 2\.5e-01"):
+        check("a peer", values(0.3), low, values(0.5), 1e-9)
+
+
+def test_a_target_is_met_on_the_right_side_of_its_figure():
+    assert Target("", "at least", 3, 3.5).verdict() == "met"
+    assert Target("", "at least", 3, 2.5).verdict() == "**not met**"
+    assert Target("", "at most", 3, 2.5).verdict() == "met"
+    assert Target("", "at most", 3, None).verdict() == "not measured"
+
+
+def test_ratios_come_from_the_least_times_of_the_right_form():
+    main = Times(WORKLOADS["B"], MAIN, {"ours": [0.2, 0.1], "polars": [0.7, 0.4], "numba": [0.05]})
+    other = Times(WORKLOADS["B"], Variant("grouped", "float64", "int64"), {"ours": [1.0], "polars": [1.0]})
+    found = {target.text: target.measured for target in targets(Measured(times=[other, main]))}
+    assert found["polars / ours on B grouped"] == pytest.approx(0.4 / 0.1)
+    assert found["ours / numba on B grouped"] == pytest.approx(0.1 / 0.05)
+    assert found["polars / ours on B shuffled"] is None
+
+
+def test_page_shows_times_and_factors():
+    times = Times(WORKLOADS["B"], MAIN, {"ours": [0.2, 0.1], "polars": [0.7, 0.4]})
+    text = page(Measured(times=[times], import_seconds=[0.01]), repeat=2, slow_queries=50, scale=1)
+    assert "| grouped-float32-int64 | 100 (150) | 400 (550) **4x** |" in text
+    assert "| polars / ours on B grouped | at least 3 | 4 | met |" in text
+    assert "| import beyond that of polars | at most 50 ms | 10 ms | met |" in text
+
+
+def test_memory_is_measured_in_its_own_process():
+    ratio = peak_ratio(WORKLOADS["B"].scaled(0.05), MAIN, "polars-once")
+    assert 0.5 < ratio < 20  # it copies the relevance into lists, at least
+
+
+def test_command_writes_the_page(tmp_path, capsys):
+    output = tmp_path / "results.md"
+    main(
+        "--workloads B --variants grouped-float32-int64 --peers ours polars --parts times import --repeat 1 "
+        f"--scale 0.01 --import-runs 1 --output {output}".split()
+    )
+    text = output.read_text(encoding="utf-8")
+    assert "## B: 1,000 queries x 100 documents, 10% relevant" in text
+    assert "| polars / ours on B grouped | at least 3 | " in text
+    assert f"written to {output}" in capsys.readouterr().out
