@@ -15,23 +15,21 @@ from .timing import measure
 from .workloads import WORKLOADS, Variant, matching
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-PARTS = ("times", "memory", "import")
+    from .peers import Peer
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks that the command line asks for."""
     options = _parser().parse_args(arguments)
     measured = Measured()
-    if "times" in options.parts:
-        _measure_times(measured, options)
-    if "memory" in options.parts:
-        _measure_memory(measured, options)
-    if "import" in options.parts:
-        measured.import_seconds.extend(extra_seconds(options.import_runs))
-    text = page(measured, repeat=options.repeat, slow_queries=options.slow_queries, scale=options.scale)
-    options.output.write_text(text, encoding="utf-8")
+    for part in options.parts:
+        for line in PARTS[part](measured, options):
+            print(line, flush=True)
+            # After each result, so that a run that is stopped has not been in vain.
+            text = page(measured, repeat=options.repeat, slow_queries=options.slow_queries, scale=options.scale)
+            options.output.write_text(text, encoding="utf-8")
     print(f"written to {options.output}")
 
 
@@ -50,31 +48,41 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure_times(measured: Measured, options: argparse.Namespace) -> None:
-    peers = [PEERS[name] for name in options.peers if PEERS[name].is_here()]
+def _peers(options: argparse.Namespace) -> list[Peer]:
+    return [PEERS[name] for name in options.peers if PEERS[name].is_here()]
+
+
+def _measure_times(measured: Measured, options: argparse.Namespace) -> Iterator[str]:
     for name in options.workloads:
+        workload = WORKLOADS[name].scaled(options.scale)
         for variant in matching(options.variants):
-            workload = WORKLOADS[name].scaled(options.scale)
             times = measure(
-                workload, variant, peers, repeat=options.repeat, slow_queries=options.slow_queries
+                workload, variant, _peers(options), repeat=options.repeat, slow_queries=options.slow_queries
             )
             measured.times.append(times)
-            least = ", ".join(f"{peer} {times.best(peer):.3f}" for peer in times.seconds)
-            print(f"{name} {variant}: {least}", flush=True)
+            yield f"{name} {variant}: " + ", ".join(f"{peer} {times.best(peer):.3f}" for peer in times.seconds)
 
 
-def _measure_memory(measured: Measured, options: argparse.Namespace) -> None:
-    """Measure the form that the targets speak of, for every peer that keeps to the frame it is given."""
-    peers = [PEERS[name] for name in options.peers if PEERS[name].is_here() and not PEERS[name].slow]
+def _measure_memory(measured: Measured, options: argparse.Namespace) -> Iterator[str]:
+    """Measure the form that the targets speak of, for every peer that is given the whole frame."""
     for name in options.workloads:
         workload = WORKLOADS[name].scaled(options.scale)
         for order in ("grouped", "shuffled", "ranked"):
             variant = Variant(order, *MAIN_FORM.split("-"))
-            for peer in peers:
-                if peer.choose(workload, variant) is not None:
-                    ratio = peak_ratio(workload, variant, peer.name)
-                    measured.memory[name, str(variant), peer.name] = ratio
-                    print(f"{name} {variant}: peak memory of {peer.name} {ratio:.2f}", flush=True)
+            for peer in _peers(options):
+                if peer.slow or peer.choose(workload, variant) is None:
+                    continue
+                ratio = peak_ratio(workload, variant, peer.name)
+                measured.memory[name, str(variant), peer.name] = ratio
+                yield f"{name} {variant}: peak memory of {peer.name} {ratio:.2f}"
+
+
+def _measure_import(measured: Measured, options: argparse.Namespace) -> Iterator[str]:
+    measured.import_seconds.extend(extra_seconds(options.import_runs))
+    yield f"import: {1000 * min(measured.import_seconds):.0f} ms at least"
+
+
+PARTS = {"times": _measure_times, "memory": _measure_memory, "import": _measure_import}
 
 
 if __name__ == "__main__":

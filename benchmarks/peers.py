@@ -64,9 +64,7 @@ def _always(run: Run) -> Callable[[Workload, Variant], Run]:
 
 def _equally_long(run: Callable[..., Values]) -> Callable[[Workload, Variant], Run | None]:
     """Rows must stand query by query, and the expert knows how many each query has."""
-    return lambda workload, variant: (
-        None if variant.order == "shuffled" else partial(run, documents=workload.documents)
-    )
+    return lambda workload, variant: None if variant.order == "shuffled" else partial(run, documents=workload.documents)
 
 
 def _choose_torchmetrics(_workload: Workload, variant: Variant) -> Run | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from dataclasses import dataclass, field
 from statistics import median
@@ -52,15 +51,12 @@ class _Entry:
     factor: float
 
     def seconds(self) -> float:
-        gc.collect()
         start = time.perf_counter()
         self.run(self.frame)
         return (time.perf_counter() - start) * self.factor
 
 
-def measure(
-    workload: Workload, variant: Variant, peers: Sequence[Peer], *, repeat: int, slow_queries: int
-) -> Times:
+def measure(workload: Workload, variant: Variant, peers: Sequence[Peer], *, repeat: int, slow_queries: int) -> Times:
     """Check every peer once, which also warms it, then let them take turns.
 
     torchmetrics gets the first ``slow_queries`` queries only, and its time is scaled up to all of them.

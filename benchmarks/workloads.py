@@ -64,9 +64,7 @@ WORKLOADS = {
 }
 VARIANTS = [
     Variant(order, scores, ids)
-    for scores, ids, order in product(
-        ("float32", "float64"), ("int64", "string"), ("grouped", "shuffled", "ranked")
-    )
+    for scores, ids, order in product(("float32", "float64"), ("int64", "string"), ("grouped", "shuffled", "ranked"))
 ]
 
 
@@ -83,9 +81,7 @@ def build(workload: Workload, variant: Variant) -> pl.DataFrame:
     rows = _row_order(scores, variant.order, rng)
     codes = np.repeat(np.arange(workload.queries), workload.documents)
     # From arrays, so that no column carries a mark of being sorted, which a frame from a file has not either.
-    frame = pl.DataFrame(
-        {"query_id": codes[rows], "score": scores.ravel()[rows], "relevance": relevance.ravel()[rows]}
-    )
+    frame = pl.DataFrame({"query_id": codes[rows], "score": scores.ravel()[rows], "relevance": relevance.ravel()[rows]})
     return frame if variant.ids == "int64" else frame.with_columns(query_id=pl.format("q{}", "query_id"))
 
 
@@ -108,9 +104,7 @@ def _relevance(workload: Workload, rng: np.random.Generator) -> npt.NDArray[np.u
     return relevance
 
 
-def _row_order(
-    scores: npt.NDArray[np.floating], order: str, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def _row_order(scores: npt.NDArray[np.floating], order: str, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     if order == "shuffled":
         return rng.permutation(scores.size)
     if order == "ranked":
