@@ -79,9 +79,7 @@ def _add_demo(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument(
         "--output", type=Path, default=Path("demo-curve.png"), help="the picture (default: %(default)s)"
     )
-    parser.add_argument(
-        "--max-k", type=_cutoff, default=100, help="the end of the curve (default: %(default)s)"
-    )
+    parser.add_argument("--max-k", type=_cutoff, default=100, help="the end of the curve (default: %(default)s)")
     parser.set_defaults(run=_demo)
 
 

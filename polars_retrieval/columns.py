@@ -133,7 +133,8 @@ def _check_type(
 ) -> None:
     if name not in schema:
         also = _HINTS.get(part, "") if frame == "run" else ""
-        msg = f"`{frame}` has no column `{name}` for `{part}`; its columns are {quoted(schema)}.{hint(name, schema)}{also}"
+        near = hint(name, schema) + also
+        msg = f"`{frame}` has no column `{name}` for `{part}`; its columns are {quoted(schema)}.{near}"
         raise ColumnError(msg)
     if not accepts(schema[name]):
         msg = f"column `{name}` of `{frame}`, given for `{part}`, is of type {schema[name]}; it has to be {allowed}"

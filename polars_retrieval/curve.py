@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from polars_retrieval.evaluation import Ranking, aggregate, masked, measure_queries, present, rank, read_columns
+from polars_retrieval.evaluation import (
+    Ranking,
+    aggregate,
+    masked,
+    measure_queries,
+    present,
+    rank,
+    read_columns,
+)
 from polars_retrieval.grouping import Grouping, group_rows
 from polars_retrieval.measures import precision, recall
 
@@ -46,7 +54,10 @@ def _curve_of_measures(
         blocks.append(aggregate(values, columns.by, [str(m) for m in measures], options.aggregation))
     wide = pl.concat([blocks[0].select(columns.by), *(b.drop(columns.by) for b in blocks)], how="horizontal")
     return wide.select(
-        *columns.by, k=pl.lit(list(ks), dtype=pl.List(pl.Int64)), precision=_listed(precisions), recall=_listed(recalls)
+        *columns.by,
+        k=pl.lit(list(ks), dtype=pl.List(pl.Int64)),
+        precision=_listed(precisions),
+        recall=_listed(recalls),
     ).explode("k", "precision", "recall", empty_as_null=False)
 
 
@@ -73,14 +84,21 @@ def _mean_curve(ranking: Ranking, ks: range, columns: Columns, options: Options,
         sums = pl.DataFrame({"group": [0], "without_hits": [0.0], "n": [0]}, schema=sums.schema)
     table = _running_sums(sums, steps, ks)
     k = pl.col("k")
-    at_k = {"precision": (pl.col("hits") - pl.col("ended")) / k + pl.col("ended_share"), "recall": pl.col("recalled")}
-    means = {name: (pl.col("without_hits") + value) / pl.when(pl.col("n") > 0).then("n") for name, value in at_k.items()}
+    at_k = {
+        "precision": (pl.col("hits") - pl.col("ended")) / k + pl.col("ended_share"),
+        "recall": pl.col("recalled"),
+    }
+    means = {
+        name: (pl.col("without_hits") + value) / pl.when(pl.col("n") > 0).then("n") for name, value in at_k.items()
+    }
     values = table.select(k, **means)
-    return pl.concat([groups.ids.select(columns.by)[table["group"]], values], how="horizontal") if columns.by else values
+    return (
+        pl.concat([groups.ids.select(columns.by)[table["group"]], values], how="horizontal") if columns.by else values
+    )
 
 
 def _groups(ranking: Ranking, by: Sequence[str]) -> Grouping:
-    """Number the group of each query."""
+    """Tell which group each query is in."""
     if by:
         return group_rows(ranking.grouping.ids.select(by))
     numbers = pl.zeros(ranking.grouping.n_numbers, dtype=pl.UInt32, eager=True)

@@ -15,7 +15,7 @@ from polars_retrieval.errors import ParameterError
 from polars_retrieval.evaluation import masked
 from polars_retrieval.measures import Measure, Ranked
 from polars_retrieval.options import Options, check_bool, check_cutoff, check_row_ties
-from polars_retrieval.ranking import order_within
+from polars_retrieval.ranking import in_order, rank_in_group, tie_bounds
 
 if TYPE_CHECKING:
     from polars_retrieval.names import Ties
@@ -52,11 +52,11 @@ class Group:
         if options.ties == "doc_id" and doc is None:
             msg = '`ties="doc_id"` needs `doc`, the column of the documents\' ids'
             raise ParameterError(msg)
-        columns = [_as_expr(score), _as_expr(relevance), _as_expr(score if doc is None else doc)]
-        if options.ignore_index is not None:
-            kept = columns[1].cast(pl.Float64).ne_missing(options.ignore_index)
-            columns = [column.filter(kept) for column in columns]
-        return cls(*columns, options)
+        group = cls(_as_expr(score), _as_expr(relevance), _as_expr(score if doc is None else doc), options)
+        if options.ignore_index is None:
+            return group
+        kept = group.relevance.cast(pl.Float64).ne_missing(options.ignore_index)
+        return cls(group.score.filter(kept), group.relevance.filter(kept), group.doc.filter(kept), options)
 
     @property
     def retrieved(self) -> pl.Expr:
@@ -71,20 +71,21 @@ class Group:
         return (self.relevance.cast(pl.Float64) >= self.options.min_relevance).fill_null(value=False)
 
     def in_order(self, column: pl.Expr) -> pl.Expr:
-        """Sort a column of the retrieved documents by rank; of tied ones whose order is open, relevant ones first."""
-        ties: Ties = "optimistic" if self.options.ties == "expected" else self.options.ties
-        by, descending = order_within(self.score, self.relevant, self.doc, ties)
-        by = [key.filter(self.retrieved) for key in by]
-        return column.filter(self.retrieved).sort_by(by, descending=descending, maintain_order=True)
+        """Sort a column of the retrieved documents by rank."""
+        columns = (column, self.score, self.relevant, self.doc)
+        return in_order(*(c.filter(self.retrieved) for c in columns), ties=self.options.ties)
 
     def tie_groups(self) -> tuple[pl.Expr, pl.Expr]:
         """Give, for each place in order, how many documents stand above its tie group, and down to its end."""
-        if self.options.ties != "expected":
-            place = pl.int_range(self.retrieved.sum())
-            return place, place + 1
-        score = self.in_order(self.score)
-        above = score.rank("min", descending=True).cast(pl.Int64) - 1
-        return above, score.rank("max", descending=True).cast(pl.Int64)
+        if self.options.ties == "expected":
+            return tie_bounds(self.in_order(self.score))
+        place = pl.int_range(self.retrieved.sum())
+        return place, place + 1
+
+    def ranks(self) -> pl.Expr:
+        """Give each row's rank, from 1; null where it has none."""
+        rank = rank_in_group(self.score, self.relevant, self.doc, self.options.ties)
+        return pl.when(~self.has_nan).then(rank)
 
     def ranked(self, n_relevant: Count | None) -> Ranked:
         """Bind formulas to the group."""
@@ -149,15 +150,7 @@ def rank(
     if ties in ("pessimistic", "optimistic") and relevance is None:
         msg = f'`ties="{ties}"` needs `relevance`, the column of the documents\' grades'
         raise ParameterError(msg)
-    return _rank(Group.of(score, score if relevance is None else relevance, doc, Options(ties=ties))).alias("rank")
-
-
-def _rank(group: Group) -> pl.Expr:
-    by, descending = order_within(group.score, group.relevant, group.doc, group.options.ties)
-    rows = pl.int_range(group.score.len())
-    in_order = rows.sort_by(by, descending=descending, nulls_last=True, maintain_order=True)
-    has_rank = group.score.is_not_null() & ~group.has_nan
-    return pl.when(has_rank).then((in_order.arg_sort() + 1).cast(pl.UInt32))
+    return Group.of(score, score if relevance is None else relevance, doc, Options(ties=ties)).ranks().alias("rank")
 
 
 def cumulative_hits(
@@ -171,7 +164,7 @@ def cumulative_hits(
     """Give, for each row, the relevant documents at its rank and above; null where the score is null."""
     check_row_ties(ties)
     group = Group.of(score, relevance, doc, Options(ties=ties, min_relevance=min_relevance))
-    rank = _rank(group)
+    rank = group.ranks()
     return pl.when(rank.is_not_null()).then(group.hits_above(rank).cast(pl.UInt32)).alias("hits")
 
 
@@ -195,10 +188,8 @@ def pr_curve(
     last = k.clip(upper_bound=n_retrieved)
     hits = group.expected_hits().gather(last - 1, null_on_oob=True).fill_null(0.0)
     depth = last.clip(lower_bound=1) if adaptive_k else k
-    values = {"precision": hits / depth, "recall": hits / ranked.n_relevant}
-    masks = {"precision": measures.precision, "recall": measures.recall}
-    lists = {
-        name: group.unless_nan(masked(value, masks[name], ranked, group.options)).implode()
-        for name, value in values.items()
-    }
-    return pl.struct(k=k.implode(), **lists).alias("pr_curve")
+    precision = masked(hits / depth, measures.precision, ranked, group.options)
+    recall = masked(hits / ranked.n_relevant, measures.recall, ranked, group.options)
+    return pl.struct(
+        k=k.implode(), precision=group.unless_nan(precision).implode(), recall=group.unless_nan(recall).implode()
+    ).alias("pr_curve")

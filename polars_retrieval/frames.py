@@ -146,8 +146,8 @@ def evaluate(
     Notes
     -----
     trec_eval breaks ties by document id and leaves out queries that the run lacks (unless given ``-c``): that is
-    ``ties="doc_id", missing_queries="skip"``. torchmetrics takes documents with a score of 0 or less as not retrieved in
-    some measures; here, they are documents like any other.
+    ``ties="doc_id", missing_queries="skip"``. In some measures torchmetrics takes documents with a score of 0 or less
+    as not retrieved; here, they are documents like any other.
 
     Examples
     --------
@@ -510,7 +510,11 @@ def _apply(
 
 
 def _joined_schema(
-    run: pl.DataFrame | pl.LazyFrame, qrels: pl.DataFrame | pl.LazyFrame | None, columns: Columns, *, needs_doc: bool
+    run: pl.DataFrame | pl.LazyFrame,
+    qrels: pl.DataFrame | pl.LazyFrame | None,
+    columns: Columns,
+    *,
+    needs_doc: bool,
 ) -> pl.Schema:
     """Check the columns of run and judgments; return those of their join."""
     schema = run.collect_schema()

@@ -57,7 +57,7 @@ class Grouping:
 
         if self.numbers is not None:
             return self.numbers
-        return pl.Series("query", np.repeat(np.arange(self.n_numbers, dtype=np.uint32), self.lengths))
+        return pl.Series("query", np.repeat(np.arange(self.n_numbers, dtype=np.uint32), self.count_rows()))
 
     def of(self, rows: pl.Series) -> pl.Series:
         """Return the query numbers of some rows, given by where they stand."""
@@ -87,11 +87,11 @@ class Grouping:
 
 
 def group_rows(ids: pl.DataFrame) -> Grouping:
-    """Number the queries of rows with these query columns."""
+    """Give the queries of rows with these query columns their numbers."""
     if (grouped := _by_run(ids)) is not None:
         return grouped
-    if ids.width == 1 and (numbered := _by_value(ids)) is not None:
-        return numbered
+    if ids.width == 1 and (by_value := _by_value(ids)) is not None:
+        return by_value
     distinct = ids.unique(maintain_order=True)
     numbered = distinct.with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias(_NUMBER))
     joined = ids.join(numbered, on=ids.columns, how="left", nulls_equal=True, maintain_order="left")
@@ -102,7 +102,7 @@ _NUMBER = "number of the query"  # a column beside the caller's own
 
 
 def _by_run(ids: pl.DataFrame) -> Grouping | None:
-    """Number the runs of equal ids, unless an id comes in two runs."""
+    """Count the runs of equal ids through, unless an id comes in two of them."""
     import numpy as np
 
     if _run_starts(ids.head(_SAMPLE)) is None or (starts := _run_starts(ids)) is None:
@@ -130,7 +130,7 @@ def run_starts(columns: Sequence[pl.Series]) -> pl.Series:
 
 
 def _by_value(ids: pl.DataFrame) -> Grouping | None:
-    """Number integer ids by their distance from the smallest, where that wastes few numbers."""
+    """Take as number an integer id's distance from the smallest, where that wastes few numbers."""
     column = ids.to_series()
     if not column.dtype.is_integer() or not len(column):
         return None

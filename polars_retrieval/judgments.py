@@ -52,7 +52,10 @@ def _with_same_types(run: pl.DataFrame, qrels: pl.DataFrame, key: list[str]) -> 
         if left.is_integer() and right.is_integer():
             unsigned = pl.UInt64 in (left, right)
             common = pl.Int128 if unsigned or pl.Int128 in (left, right) else pl.Int64  # type: ignore[assignment]
-        run, qrels = run.with_columns(pl.col(name).cast(common)), qrels.with_columns(pl.col(name).cast(common))
+        run, qrels = (
+            run.with_columns(pl.col(name).cast(common)),
+            qrels.with_columns(pl.col(name).cast(common)),
+        )
     return run, qrels
 
 
@@ -62,7 +65,9 @@ def of_judged_queries(joined: pl.DataFrame, qrels: pl.DataFrame, columns: Column
     judged = _with_same_types(joined.head(0), qrels.select(query), query)[1].unique()
     kept = joined.join(judged, on=query, how="semi", maintain_order="left")
     if kept.height < joined.height:
-        others = joined.join(judged, on=query, how="anti", maintain_order="left").select(query).unique(maintain_order=True)
+        others = (
+            joined.join(judged, on=query, how="anti", maintain_order="left").select(query).unique(maintain_order=True)
+        )
         first = describe(others.row(0, named=True), query)
         msg = (
             f"{others.height} queries of the run have no judgments and are left out, the first {first}; "

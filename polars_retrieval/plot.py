@@ -34,9 +34,7 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
 
 SHORT = 10  # a curve of up to so many ks has each of them marked
 LOG_FROM = 50  # the axis of k is logarithmic if k reaches this
-ALL_TICKS_TO = (
-    200  # up to this k an axis of a paper's width holds 1, 2, 5, 10, ...; beyond it 1, 10, 100, ...
-)
+ALL_TICKS_TO = 200  # up to this k an axis of a paper's width holds 1, 2, 5, 10, ...; beyond it 1, 10, 100, ...
 PLAIN_TO = 10_000  # and up to this k it holds them written out; beyond it as powers of ten
 FEW, MANY = 4, 6  # lines: up to FEW have a legend in good size; more than MANY have it beside the axes
 
@@ -50,9 +48,7 @@ class _Group(NamedTuple):
     rows: pl.DataFrame
 
 
-def pr_curve(
-    curve: Any, *, by: str | Sequence[str] | None = None, ax: Axes | None = None
-) -> tuple[Figure, Axes]:
+def pr_curve(curve: Any, *, by: str | Sequence[str] | None = None, ax: Axes | None = None) -> tuple[Figure, Axes]:
     """Draw precision against recall, with the ks marked.
 
     The round ks (1, 2, 5, 10, 20, 50, 100, ...) and the last one are marked, and of up to ten ks each. Their
@@ -90,19 +86,14 @@ def pr_curve(
     axes.grid(alpha=0.3)
     drawn = len(axes.lines)  # the same axes drawn into again: go on with the next style
     groups = _groups(frame, keys)
-    lines = [
-        _draw(axes, group, "recall", "precision", _style(number))
-        for number, group in enumerate(groups, drawn)
-    ]
+    lines = [_draw(axes, group, "recall", "precision", _style(number)) for number, group in enumerate(groups, drawn)]
     add_k_labels(axes, lines, [_marks(group.rows) for group in groups])
     if keys:
         _add_legend(axes, lines, keys)
     return figure, axes
 
 
-def metrics_at_k(
-    curve: Any, *, by: str | Sequence[str] | None = None, ax: Axes | None = None
-) -> tuple[Figure, Axes]:
+def metrics_at_k(curve: Any, *, by: str | Sequence[str] | None = None, ax: Axes | None = None) -> tuple[Figure, Axes]:
     """Draw precision, recall and every other Float column of a curve against k.
 
     Each measure has its own dashes, colour and markers; with ``by``, colour and markers tell the groups apart

@@ -125,6 +125,4 @@ class KLabels(Artist):
 
 
 def _holds(outer: BboxBase, inner: BboxBase) -> bool:
-    return bool(
-        outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1
-    )
+    return bool(outer.x0 <= inner.x0 and inner.x1 <= outer.x1 and outer.y0 <= inner.y0 and inner.y1 <= outer.y1)

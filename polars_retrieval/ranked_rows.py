@@ -25,5 +25,6 @@ def rank(frame: pl.DataFrame, columns: Columns, options: Options) -> pl.DataFram
     ranks = pl.repeat(None, frame.height, dtype=pl.UInt32, eager=True)
     at = retrieved.arg_true()
     return frame.with_columns(
-        ranks.scatter(at, places["rank"]).alias("rank"), ranks.clone().scatter(at, places["hits"]).alias("hits")
+        ranks.scatter(at, places["rank"]).alias("rank"),
+        ranks.clone().scatter(at, places["hits"]).alias("hits"),
     )

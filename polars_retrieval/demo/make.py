@@ -21,9 +21,9 @@ def make() -> tuple[pl.DataFrame, pl.DataFrame]:
     digits = load_digits()
     pixels = digits.images  # images x 8 x 8
     coarse = pixels.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4))
-    images = pl.DataFrame(
-        {"image": np.arange(len(pixels)), "digit": digits.target.astype(np.uint8)}
-    ).with_columns(id=pl.format("img{}", pl.col("image").cast(pl.String).str.zfill(4)))
+    images = pl.DataFrame({"image": np.arange(len(pixels)), "digit": digits.target.astype(np.uint8)}).with_columns(
+        id=pl.format("img{}", pl.col("image").cast(pl.String).str.zfill(4))
+    )
     drawn = np.random.default_rng(SEED).choice(len(pixels), QUERIES, replace=False)
     is_query = pl.col("image").is_in(drawn)
     queries, documents = images.filter(is_query), images.filter(~is_query)

@@ -32,7 +32,11 @@ class Rows:
 
     def frame(self) -> pl.DataFrame:
         """Return the columns `query`, `score`, `level` and, if there are documents, `doc`."""
-        columns = [self.grouping.of_rows.alias("query"), self.score.alias("score"), self.level.cast(pl.UInt32).alias("level")]
+        columns = [
+            self.grouping.of_rows.alias("query"),
+            self.score.alias("score"),
+            self.level.cast(pl.UInt32).alias("level"),
+        ]
         return pl.DataFrame(columns if self.doc is None else [*columns, self.doc.alias("doc")])
 
 
@@ -57,9 +61,11 @@ def rank_rows(rows: pl.DataFrame, ties: Ties) -> pl.DataFrame:
     by, descending = order_within(pl.col("score"), pl.col("level"), pl.col("doc"), ties)
     ranked = rows.with_row_index("row").sort("query", *by, descending=[False, *descending], maintain_order=True)
     place, hits = pl.int_range(pl.len(), dtype=pl.UInt32), (pl.col("level") > 0).cum_sum()
-    return ranked.select(
-        "row", rank=place - _at_start(place) + 1, hits=hits - _at_start(hits - (pl.col("level") > 0))
-    ).sort("row").drop("row")
+    return (
+        ranked.select("row", rank=place - _at_start(place) + 1, hits=hits - _at_start(hits - (pl.col("level") > 0)))
+        .sort("row")
+        .drop("row")
+    )
 
 
 def _at_start(value: pl.Expr) -> pl.Expr:

@@ -60,9 +60,7 @@ def check_list(preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return preds, target
 
 
-def batches_frame(
-    preds: Sequence[Tensor], target: Sequence[Tensor], indexes: Sequence[Tensor]
-) -> pl.DataFrame:
+def batches_frame(preds: Sequence[Tensor], target: Sequence[Tensor], indexes: Sequence[Tensor]) -> pl.DataFrame:
     """Lay flat tensors side by side in a frame where each batch is a chunk, in the tensors' own memory.
 
     Small batches are joined to one chunk first. Batches of different types get a type that holds them all.
@@ -72,8 +70,7 @@ def batches_frame(
         columns = [[torch.cat(list(batches))] for batches in columns]
     names = list(COLUMNS.values())
     frames = [
-        pl.DataFrame([from_torch(tensor) for tensor in batch], schema=names)
-        for batch in zip(*columns, strict=True)
+        pl.DataFrame([from_torch(tensor) for tensor in batch], schema=names) for batch in zip(*columns, strict=True)
     ]
     return pl.concat(frames, how="vertical_relaxed", rechunk=False)
 

@@ -38,9 +38,7 @@ class PerQueryMetric(RankedQueries):
             if not isinstance(self.aggregation, str):
                 values = self._per_query()
                 return self.aggregation(values, dim=None) if len(values) else values.new_zeros(())
-            result = pr.evaluate(
-                self._frame(), self._measure(), aggregation=self.aggregation, **self._options()
-            )
+            result = pr.evaluate(self._frame(), self._measure(), aggregation=self.aggregation, **self._options())
         return like_preds(result.to_series(), self.preds).squeeze()
 
     def _per_query(self) -> Tensor:
