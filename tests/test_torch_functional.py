@@ -101,9 +101,7 @@ def test_the_value_is_that_of_the_class(name):
     preds = torch.randint(-3, 3, (20,), generator=generator).double()
     target = torch.randint(2, (20,), generator=generator)
     result = getattr(ours, name)(preds, target)
-    torch.testing.assert_close(
-        result, CLASSES[name]()(preds, target, indexes=torch.zeros(20, dtype=torch.int32))
-    )
+    torch.testing.assert_close(result, CLASSES[name]()(preds, target, indexes=torch.zeros(20, dtype=torch.int32)))
     assert (result[0] if isinstance(result, tuple) else result).dtype == torch.float64
 
 

@@ -1,7 +1,9 @@
 """from_torch and to_torch share memory wherever that is possible, and say so where it is not."""
 
 import gc
+import importlib
 import re
+import sys
 
 import polars as pl
 import pytest
@@ -153,3 +155,11 @@ def test_to_torch_says_what_it_does_not_take(given, error, message):
     with pytest.raises(error, match=re.escape(message)) as caught:
         to_torch(given)
     assert isinstance(caught.value, RetrievalError)
+
+
+def test_a_missing_package_is_named_with_what_to_install(monkeypatch):
+    package = sys.modules["polars_retrieval.torch"]
+    monkeypatch.setitem(sys.modules, "torchmetrics", None)  # as if it were not installed
+    message = r"needs torchmetrics[^.]*pip install 'polars-retrieval\[torch\]'"
+    with pytest.raises(ModuleNotFoundError, match=message):
+        importlib.reload(package)

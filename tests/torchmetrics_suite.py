@@ -4,7 +4,8 @@
 
 CHECKOUT is a clone of https://github.com/Lightning-AI/torchmetrics. `USE_PYTEST_POOL=1` in the environment
 makes its DDP tests use two processes. The tests run in a process of their own, in which this file, loaded as
-a pytest plugin, puts our classes and functions in the place of torchmetrics' before a test imports them.
+a pytest plugin, puts our classes and functions in the place of torchmetrics' before a test imports them. Two
+tests are expected to fail.
 """
 
 import os
@@ -20,6 +21,12 @@ ROOT = Path(__file__).parent.parent
 
 # The suite caches its reference values on disk with a package that may be missing here: compute them afresh.
 NO_CACHE = "def cachier(**options):\n    return lambda function: function\n"
+
+# These say that a document whose score is 0 was not retrieved, which is the first of our differences.
+DIFFERENT = {
+    "test_precision_all_zero_predictions_returns_zero",
+    "test_recall_all_zero_predictions_returns_zero",
+}
 
 
 def replacements():
@@ -61,6 +68,12 @@ def pytest_configure(config):
         for module in [module for key, module in sys.modules.items() if key.startswith("torchmetrics")]:
             if hasattr(module, name):
                 setattr(module, name, replacement)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.name in DIFFERENT:
+            item.add_marker(pytest.mark.xfail(reason="docs/differences.md: scores of 0 and below", strict=True))
 
 
 def pytest_collection_finish(session):
