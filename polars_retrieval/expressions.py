@@ -72,8 +72,10 @@ class Group:
 
     def in_order(self, column: pl.Expr) -> pl.Expr:
         """Sort a column of the retrieved documents by rank."""
-        columns = (column, self.score, self.relevant, self.doc)
-        return in_order(*(c.filter(self.retrieved) for c in columns), ties=self.options.ties)
+        column, score, level, doc = (
+            part.filter(self.retrieved) for part in (column, self.score, self.relevant, self.doc)
+        )
+        return in_order(column, score, level, doc, self.options.ties)
 
     def tie_groups(self) -> tuple[pl.Expr, pl.Expr]:
         """Give, for each place in order, how many documents stand above its tie group, and down to its end."""

@@ -23,13 +23,18 @@ class Grouping:
     """The queries of a frame, numbered 0, 1, …, and the number of each row's query.
 
     `ids` holds the query columns, one row a number. Where the rows of each query stand together, in the order of
-    the numbers, `lengths` holds how many there are; else it is None and `numbers` holds each row's number.
-    The numbers of integer ids that stand apart count from the smallest id, so some may belong to no row.
+    the numbers, `lengths` holds how many there are; else it is None, and a row's number is its value in `column` less
+    `lowest`. The numbers of integer ids that stand apart count from the smallest id, so some may belong to no row.
     """
 
     ids: pl.DataFrame
     lengths: NDArray[np.int64] | None = None
-    numbers: pl.Series | None = None
+    column: pl.Series | None = None
+    lowest: int = 0
+
+    def number(self, name: str) -> pl.Expr:
+        """Return the number of the query, from a column of that name that holds the values of `column`."""
+        return pl.col(name).cast(pl.Int64) - self.lowest if self.lowest else pl.col(name)
 
     @property
     def n_numbers(self) -> int:
@@ -41,7 +46,7 @@ class Grouping:
         """Where the rows of each query start, where they stand together; the last offset is the end."""
         import numpy as np
 
-        return np.append(0, np.cumsum(self.lengths))
+        return np.append(0, np.cumsum(self.count_rows().to_numpy(), dtype=np.int64))
 
     @cached_property
     def equal_length(self) -> int:
@@ -55,9 +60,10 @@ class Grouping:
         """The number of each row's query."""
         import numpy as np
 
-        if self.numbers is not None:
-            return self.numbers
-        return pl.Series("query", np.repeat(np.arange(self.n_numbers, dtype=np.uint32), self.count_rows()))
+        if self.column is None:
+            return pl.Series("query", np.repeat(np.arange(self.n_numbers, dtype=np.uint32), self.count_rows()))
+        number = self.number("query").cast(pl.UInt32)
+        return pl.LazyFrame([self.column.alias("query")]).select(number).collect(engine="streaming").to_series()
 
     def of(self, rows: pl.Series) -> pl.Series:
         """Return the query numbers of some rows, given by where they stand."""
@@ -65,9 +71,14 @@ class Grouping:
 
         if self.equal_length:
             return (rows // self.equal_length).cast(pl.UInt32)
-        if self.numbers is not None:
-            return self.numbers.gather(rows)
+        if self.column is not None:
+            values = self.column.gather(rows).to_frame("query")
+            return values.select(self.number("query").cast(pl.UInt32)).to_series()
         return pl.Series(np.searchsorted(self.offsets, rows.to_numpy(), side="right") - 1).cast(pl.UInt32)
+
+    def part(self, first: int, end: int) -> Grouping:
+        """Return some queries, renumbered from 0, of rows that stand together."""
+        return Grouping(self.ids.slice(first, end - first), self.count_rows().to_numpy()[first:end])
 
     def count_rows(self) -> pl.Series:
         """Count the rows of each query."""
@@ -83,7 +94,7 @@ class Grouping:
         kept = Grouping(self.ids, None, self.of_rows.filter(mask))
         if self.lengths is None:
             return kept
-        return Grouping(self.ids, kept.count_rows().cast(pl.Int64).to_numpy(), kept.numbers)
+        return Grouping(self.ids, kept.count_rows().cast(pl.Int64).to_numpy(), kept.column)
 
 
 def group_rows(ids: pl.DataFrame) -> Grouping:
@@ -138,5 +149,4 @@ def _by_value(ids: pl.DataFrame) -> Grouping | None:
     if high - low > 2 * len(column) or low < -(2**63) or high >= 2**63:
         return None
     values = (pl.int_range(high - low + 1, eager=True) + low).cast(column.dtype).alias(column.name)
-    number = (pl.all().cast(pl.Int64) - low).cast(pl.UInt32).alias("query")
-    return Grouping(values.to_frame(), None, ids.lazy().select(number).collect(engine="streaming").to_series())
+    return Grouping(values.to_frame(), None, column, low)

@@ -6,6 +6,7 @@ and relevance can be read back out of the sorted integers.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -66,50 +67,71 @@ def comparable(scores: pl.Series) -> pl.Series:
 
 def make_key(scores: pl.Series, max_level: int, *, max_query: int = 0) -> Key:
     """Lay out the narrowest key for comparable scores, the levels of relevance and, if asked for, the query."""
-    key = _make_key(scores, max_level, max_query, gap=0)
-    if key.dtype == pl.UInt32 or scores.dtype == pl.Int64 or len(scores) < _MANY:
-        return key
-    # No score lies nearer to 0 than the smallest magnitude: leaving out these bit patterns often saves a few bits,
-    # and so half the width of every key.
-    closer = _make_key(scores, max_level, max_query, gap=_smallest_magnitude(scores) - 1)
-    return closer if _WIDTHS.index(closer.dtype) < _WIDTHS.index(key.dtype) else key
-
-
-_MANY = 100_000  # scores from which a narrower key saves more than it takes to find
-_WIDTHS = (pl.UInt32, pl.UInt64, pl.UInt128)
-
-
-def _make_key(scores: pl.Series, max_level: int, max_query: int, gap: int) -> Key:
-    order = _ordered(pl.col("score"), scores.dtype, gap)
-    ends = pl.DataFrame({"score": pl.Series([scores.min(), scores.max()], dtype=scores.dtype)})
-    lowest, highest = ends.select(order).to_series().fill_null(0)
-    score_bits, level_bits = (highest - lowest).bit_length(), max_level.bit_length()
-    bits = max_query.bit_length() + score_bits + level_bits
-    dtype = next(dtype for dtype, width in zip(_WIDTHS, (32, 64, 128), strict=True) if bits <= width)
-    # From the highest score down. The difference may need all 64 bits: it wraps around, and is read as unsigned.
-    from_highest = (pl.lit(highest, dtype=pl.Int64) - order).reinterpret(dtype=pl.UInt64).cast(dtype)
-    expr = from_highest * 2**level_bits + (max_level - pl.col("level").cast(pl.Int32)).cast(dtype)
+    level_bits = max_level.bit_length()
+    other_bits = max_query.bit_length() + level_bits
+    from_best, score_bits = _from_best(scores, wanted=32 - other_bits)
+    dtype = next(dtype for dtype, width in _WIDTHS.items() if other_bits + score_bits <= width)
+    level = pl.col("level").cast(dtype)
+    expr = from_best.cast(dtype) * 2**level_bits + max_level - level
     if max_query:
         expr = pl.col("query").cast(dtype) * 2 ** (score_bits + level_bits) + expr
     return Key(expr.alias("key"), dtype, score_bits, level_bits, max_level)
 
 
-def _ordered(score: pl.Expr, dtype: pl.DataType, gap: int) -> pl.Expr:
-    """Map comparable scores to integers in the same order, where -0.0 and 0.0 are one.
+_WIDTHS: dict[DataTypeClass, int] = {pl.UInt32: 32, pl.UInt64: 64, pl.UInt128: 128}
+_MANY = 100_000  # scores from which a narrower key saves more than it takes to find
 
-    ``gap`` is how many bit patterns next to 0, on either side, no score has.
+
+def _from_best(scores: pl.Series, wanted: int) -> tuple[pl.Expr, int]:
+    """Map scores to unsigned integers that count down from the best one, 0; and say how many bits these need.
+
+    Zeros of either sign are one. Every row goes through this, so it is few operations on few bytes.
     """
-    if dtype == pl.Int64:
-        return score
-    width, sign = (pl.Int32, -(2**31)) if dtype == pl.Float32 else (pl.Int64, -(2**63))
-    bits = score.reinterpret(dtype=width)
-    # A float below zero has its sign bit set and its magnitude in the rest: minus that magnitude sorts right.
-    below = (pl.lit(sign, dtype=width) - bits + gap).clip(upper_bound=0)
-    return pl.when(bits < 0).then(below).otherwise((bits - gap).clip(lower_bound=0)).cast(pl.Int64)
+    best, worst = scores.max(), scores.min()
+    if not isinstance(best, float) or not isinstance(worst, float):
+        best, worst = int(best or 0), int(worst or 0)  # type: ignore[call-overload]
+        distance = pl.lit(best, dtype=pl.Int64) - pl.col("score").cast(pl.Int64)
+        return distance.reinterpret(dtype=pl.UInt64), (best - worst).bit_length()  # unsigned, if it wraps around
+    layout = _Floats(32 if scores.dtype == pl.Float32 else 64)
+    if layout.distance(best, worst).bit_length() > wanted and len(scores) >= _MANY and worst < 0 < best:
+        layout = _Floats(layout.width, nearest_to_0=scores.abs().min())  # type: ignore[arg-type]
+    return layout.from_best(best), layout.distance(best, worst).bit_length()
 
 
-def _smallest_magnitude(scores: pl.Series) -> int:
-    """Return, as an integer of its bits, the magnitude of the score nearest to 0 that is not 0; 1 if there is none."""
-    magnitude = pl.when(pl.col("score") != 0).then(pl.col("score").abs()).min()
-    smallest = scores.to_frame("score").lazy().select(_ordered(magnitude, scores.dtype, 0)).collect(engine="streaming")
-    return smallest.item() or 1
+@dataclass(frozen=True)
+class _Floats:
+    """How floats become integers that count down.
+
+    The bits of a float are its sign and then its magnitude: those of positive floats rise, those of negative ones
+    fall with the float. Between the two lie the patterns of all numbers nearer to 0 than any score; leaving these out
+    often saves the bit or two that halve the width of the key.
+    """
+
+    width: int
+    nearest_to_0: float = 0.0
+
+    def bits(self, score: float) -> int:
+        return int.from_bytes(struct.pack("<f" if self.width == 32 else "<d", score), "little")  # noqa: PLR2004
+
+    @property
+    def _sign(self) -> int:
+        return 2 ** (self.width - 1)
+
+    @property
+    def _skipped(self) -> int:
+        """Negative numbers count on from the positive ones: from -0.0, which is 0.0, or from where scores go on."""
+        return max(1, 2 * self.bits(self.nearest_to_0))
+
+    def down(self, score: float) -> int:
+        bits = self.bits(score)
+        return self._sign - 1 - bits if bits < self._sign else bits - self._skipped
+
+    def distance(self, best: float, worst: float) -> int:
+        return self.down(worst) - self.down(best)
+
+    def from_best(self, best: float) -> pl.Expr:
+        dtype = pl.UInt32 if self.width == 32 else pl.UInt64  # noqa: PLR2004
+        bits, first = pl.col("score").reinterpret(dtype=dtype), self.down(best)
+        positive = pl.lit((self._sign - 1 - first) % 2**self.width, dtype=dtype) - bits
+        negative = bits - pl.lit((self._skipped + first) % 2**self.width, dtype=dtype)
+        return pl.when(bits < self._sign).then(positive).otherwise(negative)

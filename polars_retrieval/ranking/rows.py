@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from polars_retrieval.grouping import Grouping
     from polars_retrieval.names import Ties
 
@@ -29,6 +32,22 @@ class Rows:
     def is_hit(self) -> pl.Series:
         """Which rows are hits."""
         return self.level if self.level.dtype == pl.Boolean else self.level > 0
+
+    def blocks(self, size: int) -> Iterator[tuple[int, Rows]]:
+        """Cut rows that stand together by query into blocks of whole queries, of about ``size`` rows.
+
+        Each comes with its first query, whose number in the block is 0.
+        """
+        offsets = self.grouping.offsets
+        cuts = offsets.searchsorted(range(0, max(1, len(self.score)), size))
+        for first, end in pairwise([*dict.fromkeys(cuts.tolist()), self.grouping.n_numbers]):
+            row, n_rows = int(offsets[first]), int(offsets[end] - offsets[first])
+            yield first, Rows(
+                self.grouping.part(first, end),
+                self.score.slice(row, n_rows),
+                self.level.slice(row, n_rows),
+                self.max_level,
+            )
 
     def frame(self) -> pl.DataFrame:
         """Return the columns `query`, `score`, `level` and, if there are documents, `doc`."""

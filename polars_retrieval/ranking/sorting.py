@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
     from polars_retrieval.ranking.rows import Rows
 
-_BLOCK = 2**19  # keys that a thread sorts at a time: they fit its cache
+_BLOCK = 2**20  # rows that are ranked at a time: they fit the cache, and their memory is used again and again
+_FEW_THREADS = 4  # up to which NumPy, on one, sorts integers faster than Polars on all
 _SAMPLE = 10_000  # keys that show, nearly always, that a run does not come ranked
 
 
@@ -33,52 +35,79 @@ class _Sorted:
 
 def sort_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
     """Return the hits with their tie groups, and how many documents each query retrieved."""
-    ranked = _sort(rows)
-    return _with_tie_groups(_hits(ranked), ranked), ranked.grouping.count_rows()
+    if rows.grouping.lengths is None:
+        ranked = _sort_all(rows)
+        return _hits(ranked), ranked.grouping.count_rows()
+    # Where the rows of a query stand together, a few queries at a time are ranked, on as many threads as Polars has.
+    blocks = list(rows.blocks(_BLOCK))
+    with ThreadPoolExecutor(min(len(blocks), pl.thread_pool_size()) or 1) as pool:
+        found = pool.map(lambda block: _hits(_sort_within(block)), (block for _, block in blocks))
+    hits = [
+        hits.with_columns(pl.col("query") + pl.lit(first, dtype=pl.UInt32))
+        for (first, _), hits in zip(blocks, found, strict=True)
+    ]
+    return pl.concat(hits or [_hits(_sort_all(rows))]), rows.grouping.count_rows()
 
 
-def _sort(rows: Rows) -> _Sorted:
-    if rows.grouping.lengths is not None:
-        key = make_key(rows.score, rows.max_level)
-        if key.dtype != pl.UInt128:  # of which NumPy and Arrow know nothing
-            return _Sorted(key, _sort_within(_pack(key, rows), rows.grouping), rows.grouping)
+def _sort_all(rows: Rows) -> _Sorted:
+    """Sort keys that begin with the query."""
     key = make_key(rows.score, rows.max_level, max_query=rows.grouping.n_numbers)
     keys = _pack(key, rows)
-    keys = keys if keys.is_sorted() else keys.sort()
+    keys = keys.rechunk() if keys.is_sorted() else _sort_keys(keys)
     return _Sorted(key, keys, _grouping(key, keys, rows.grouping.ids))
 
 
+def _sort_within(rows: Rows) -> _Sorted:
+    """Sort keys without the query, for each query on its own."""
+    key = make_key(rows.score, rows.max_level)
+    if key.dtype == pl.UInt128:  # of which NumPy and Arrow know nothing
+        return _sort_all(rows)
+    keys = _pack(key, rows).rechunk()
+    if not _is_sorted_within(keys, rows.grouping):
+        length = rows.grouping.equal_length
+        keys = _sort_matrix(keys, length) if length else _sort_lists(keys, rows.grouping)
+    return _Sorted(key, keys, rows.grouping)
+
+
 def _pack(key: Key, rows: Rows) -> pl.Series:
-    columns = [rows.score.alias("score"), rows.level.alias("level")]
+    columns, query = [rows.score.alias("score"), rows.level.alias("level")], None
     if "query" in key.expr.meta.root_names():
-        columns.append(rows.grouping.of_rows.alias("query"))
+        column = rows.grouping.of_rows if rows.grouping.column is None else rows.grouping.column
+        columns, query = [*columns, column.alias("query")], rows.grouping.number("query")
+    packed = pl.LazyFrame(columns) if query is None else pl.LazyFrame(columns).with_columns(query=query)
     # The streaming engine works in pieces that fit the cache: here 2 to 4 times faster than the in-memory one.
-    return pl.DataFrame(columns).lazy().select(key.expr).collect(engine="streaming").to_series().rechunk()
+    return packed.select(key.expr).collect(engine="streaming").to_series()
+
+
+def _sort_keys(keys: pl.Series) -> pl.Series:
+    """Sort a whole column: with the threads of Polars, or, where these are few, with NumPy's SIMD."""
+    if keys.dtype == pl.UInt128 or pl.thread_pool_size() > _FEW_THREADS:
+        return keys.sort()
+    array = keys.to_numpy(writable=True)
+    array.sort()
+    return pl.Series("key", array)
 
 
 def _grouping(key: Key, keys: pl.Series, ids: pl.DataFrame) -> Grouping:
     """Group a column of keys that is sorted by query."""
     import numpy as np
 
-    query = keys.to_frame("key").lazy().select(key.query).collect(engine="streaming").to_series().rechunk()
-    starts = run_starts([query])
+    starts, queries = [], []
+    for at in range(0, len(keys), _BLOCK):
+        block = keys.slice(at, _BLOCK).to_frame("key").select(key.query).to_series()
+        heads = run_starts([block])
+        starts.append((heads + at).to_numpy())
+        queries.append(block.gather(heads).to_numpy())
+    # A query that goes on in the next block starts there once more: its parts add up.
     lengths = np.zeros(ids.height, dtype=np.int64)
-    lengths[query.gather(starts).to_numpy()] = np.diff(starts.to_numpy().astype(np.int64), append=len(keys))
+    if starts:
+        np.add.at(lengths, np.concatenate(queries), np.diff(np.concatenate(starts).astype(np.int64), append=len(keys)))
     return Grouping(ids, lengths)
-
-
-def _sort_within(keys: pl.Series, grouping: Grouping) -> pl.Series:
-    """Sort the keys of each query, which stand together."""
-    if _is_sorted_within(keys, grouping):
-        return keys
-    return _sort_matrix(keys, grouping.equal_length) if grouping.equal_length else _sort_lists(keys, grouping)
 
 
 def _is_sorted_within(keys: pl.Series, grouping: Grouping) -> bool:
     """Tell whether the keys come ranked, that is, step down only where a query starts."""
-    import numpy as np
-
-    starts = np.unique(grouping.offsets[:-1])
+    starts = grouping.offsets[:-1][grouping.count_rows().to_numpy() > 0]
     return all(_steps_down_only_at(starts, part) for part in (keys.head(_SAMPLE), keys))
 
 
@@ -89,13 +118,9 @@ def _steps_down_only_at(starts: NDArray[np.int64], keys: pl.Series) -> bool:
 
 
 def _sort_matrix(keys: pl.Series, length: int) -> pl.Series:
-    """Sort equally long lists as rows of a matrix: NumPy does it with SIMD, and lets other threads run."""
-    from concurrent.futures import ThreadPoolExecutor
-
+    """Sort equally long lists as the rows of a matrix: NumPy does it with SIMD, and lets other threads run."""
     matrix = keys.to_numpy(writable=True).reshape(-1, length)
-    step = max(1, _BLOCK // length)
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        list(pool.map(lambda at: matrix[at : at + step].sort(axis=1), range(0, len(matrix), step)))
+    matrix.sort(axis=1)
     return pl.Series("key", matrix.reshape(-1))
 
 
@@ -109,15 +134,16 @@ def _sort_lists(keys: pl.Series, grouping: Grouping) -> pl.Series:
 
 
 def _hits(ranked: _Sorted) -> pl.DataFrame:
-    """Read the hits out of the sorted keys: `at` (where in the column), `key`, `query`, `level`, `place`."""
+    """Read the hits out of the sorted keys, with their tie groups."""
     key = ranked.key
     is_hit = (pl.col("key") & (2**key.level_bits - 1)) != key.max_level
     hits = ranked.keys.to_frame("key").lazy().with_row_index("at").filter(is_hit).collect(engine="streaming")
     query = ranked.grouping.of(hits["at"])
     start = pl.Series(ranked.grouping.offsets).gather(query)
-    return hits.with_columns(query.alias("query"), level=key.level.cast(pl.UInt32)).with_columns(
+    hits = hits.with_columns(query.alias("query"), level=key.level.cast(pl.UInt32)).with_columns(
         place=(pl.col("at").cast(pl.Int64) - start).cast(pl.UInt32)
     )
+    return _with_tie_groups(hits, ranked)
 
 
 def _with_tie_groups(hits: pl.DataFrame, ranked: _Sorted) -> pl.DataFrame:
