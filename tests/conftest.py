@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 import polars_retrieval as pr
 
@@ -15,7 +15,8 @@ import polars_retrieval as pr
 settings.register_profile(
     "dev",
     deadline=None,
-    max_examples=50,
+    max_examples=30,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("ci", parent=settings.get_profile("dev"), derandomize=True)
