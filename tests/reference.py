@@ -107,9 +107,7 @@ def r_precision(ranking: Ranking) -> float:
     return divide(ranking.hits(ranking.n_relevant), ranking.n_relevant)
 
 
-def f_measure(
-    ranking: Ranking, k: int | None = None, *, beta: float = 1.0, adaptive_k: bool = False
-) -> float:
+def f_measure(ranking: Ranking, k: int | None = None, *, beta: float = 1.0, adaptive_k: bool = False) -> float:
     return harmonic_mean(precision(ranking, k, adaptive_k=adaptive_k), recall(ranking, k), beta)
 
 
@@ -134,9 +132,7 @@ def reciprocal_rank(ranking: Ranking, k: int | None = None) -> float:
 
 
 def average_precision(ranking: Ranking, k: int | None = None, *, denominator: str = "relevant") -> float:
-    total = math.fsum(
-        ranking.hits(rank) / rank for rank, hit in enumerate(ranking.relevant[:k], start=1) if hit
-    )
+    total = math.fsum(ranking.hits(rank) / rank for rank, hit in enumerate(ranking.relevant[:k], start=1) if hit)
     cut = ranking.n_retrieved if k is None else k
     relevant_within_reach = ranking.n_relevant if k is None else min(cut, ranking.n_relevant)
     return divide(
@@ -279,9 +275,7 @@ def orders(documents: Sequence[Document], ties: str) -> Iterator[list[Document]]
         yield [document for group in choice for document in group]
 
 
-def rankings(
-    documents: Sequence[Document], ties: str, min_relevance: float = 1
-) -> list[tuple[Ranking, float]]:
+def rankings(documents: Sequence[Document], ties: str, min_relevance: float = 1) -> list[tuple[Ranking, float]]:
     """All rankings that differ in their grades, with the share of the orders that lead to each."""
     unretrieved = tuple(document.relevance for document in documents if document.score is None)
     counted = Counter(tuple(document.relevance for document in order) for order in orders(documents, ties))
@@ -302,9 +296,7 @@ def value_of(weighted: list[tuple[Ranking, float]], name: str, **parameters) -> 
         beta = parameters.pop("beta", 1.0)
         k = parameters.pop("k", None)
         expected_precision = mean_over(weighted, lambda ranking: precision(ranking, k, **parameters))
-        return harmonic_mean(
-            expected_precision, mean_over(weighted, lambda ranking: recall(ranking, k)), beta
-        )
+        return harmonic_mean(expected_precision, mean_over(weighted, lambda ranking: recall(ranking, k)), beta)
     return mean_over(weighted, lambda ranking: MEASURES[name](ranking, **parameters))
 
 
@@ -379,9 +371,7 @@ def queries_of(
                 msg = f"query {query!r} has an unjudged document"
                 raise ValueError(msg)
     if unjudged == "drop":
-        return {
-            query: [d for d in documents if d.relevance is not None] for query, documents in queries.items()
-        }
+        return {query: [d for d in documents if d.relevance is not None] for query, documents in queries.items()}
     return queries
 
 
@@ -470,18 +460,13 @@ def pr_curve(
     queries = queries_of(run, ignore_index=ignore_index, unjudged=unjudged)
     missing = missing_in(run, missing_queries, ignore_index)
     if max_k is None:
-        max_k = max(
-            (sum(d.score is not None for d in documents) for documents in queries.values()), default=0
-        )
+        max_k = max((sum(d.score is not None for d in documents) for documents in queries.values()), default=0)
     curves = []
     for documents in (documents for query, documents in queries.items() if query not in missing):
         points = curve(documents, max_k, adaptive_k=adaptive_k, ties=ties, min_relevance=min_relevance)
         undefined = rankings(documents, "stable", min_relevance)[0][0].n_relevant == 0
         curves.append(
-            [
-                settle_empty(part, undefined=undefined, empty_target_action=empty_target_action)
-                for part in points
-            ]
+            [settle_empty(part, undefined=undefined, empty_target_action=empty_target_action) for part in points]
         )
     return [
         (

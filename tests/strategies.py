@@ -93,9 +93,7 @@ def runs(
     score_type = draw(st.sampled_from(score_types))
     grade_type = draw(st.sampled_from(grade_types))
     grades = GRADES[grade_type]
-    query_ids = draw(
-        st.lists(st.sampled_from(QUERY_IDS[query_type]), min_size=1, max_size=most_queries, unique=True)
-    )
+    query_ids = draw(st.lists(st.sampled_from(QUERY_IDS[query_type]), min_size=1, max_size=most_queries, unique=True))
     rows = []
     for query in query_ids:
         documents = draw(documents_of(scores or SCORES[score_type], grades))

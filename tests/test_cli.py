@@ -49,9 +49,7 @@ def test_demo_prints_the_measures_and_the_curve(tmp_path, capsys):
     assert measures == ["system", "precision@1", "precision@10", "recall@10", "recall@100", "r_precision"]
     names = measures[1:]
     expected = pr.evaluate(demo.run(), names, by="system", qrels=demo.qrels())
-    assert systems == [
-        [row["system"], *(f"{row[name]:.4f}" for name in names)] for row in expected.to_dicts()
-    ]
+    assert systems == [[row["system"], *(f"{row[name]:.4f}" for name in names)] for row in expected.to_dicts()]
     header, *rows = table(out.splitlines(), "k ")
     assert header == ["k", "precision_pixels", "precision_coarse", "recall_pixels", "recall_coarse"]
     assert [row[0] for row in rows] == ["1", "2", "5", "10", "20", "30"]

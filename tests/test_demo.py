@@ -26,9 +26,7 @@ def test_run():
     assert run.null_count().row(0) == (0, 0, 0, 0, 0)
     assert run["score"].is_between(0, 1).all()
     assert not run.select(pl.struct("system", "query_id", "doc_id").is_duplicated().any()).item()
-    lists = run.group_by("system", "query_id").agg(
-        pl.len(), pl.col("score", "digit").n_unique().name.prefix("n_")
-    )
+    lists = run.group_by("system", "query_id").agg(pl.len(), pl.col("score", "digit").n_unique().name.prefix("n_"))
     assert lists["len"].unique().to_list() == [200]
     assert lists["n_digit"].unique().to_list() == [1]
     ranked = run.select(pl.col("score").diff().over("system", "query_id").max() <= 0)
@@ -66,9 +64,7 @@ def test_measures_are_those_counted_by_hand():
     """Precision and recall at 10 by a join and two means, as one would without this package."""
     run, qrels = demo.run(), demo.qrels()
     top = run.group_by("system", "query_id", maintain_order=True).head(10)
-    hits = top.join(qrels, on=["query_id", "doc_id"], how="left").group_by(
-        "system", "query_id", maintain_order=True
-    )
+    hits = top.join(qrels, on=["query_id", "doc_id"], how="left").group_by("system", "query_id", maintain_order=True)
     expected = (
         hits.agg(hits=pl.col("relevance").sum())
         .join(qrels.group_by("query_id").agg(known=pl.len()), on="query_id")

@@ -250,9 +250,7 @@ def test_undefined_values_leave_a_gap():
     _, axes = plot.pr_curve(curve, ax=new_axes())
     assert np.isnan(axes.lines[0].get_ydata()).tolist() == [False, False, True, False, False, False]
     assert "3" not in {text.get_text() for text in numbers(axes)}
-    undefined = CURVE.with_columns(precision=pl.lit(None), recall=pl.lit(None)).cast(
-        {"precision": pl.Float64}
-    )
+    undefined = CURVE.with_columns(precision=pl.lit(None), recall=pl.lit(None)).cast({"precision": pl.Float64})
     _, axes = plot.pr_curve(undefined.cast({"recall": pl.Float64}), ax=new_axes())
     assert numbers(axes) == []
 

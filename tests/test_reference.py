@@ -26,9 +26,7 @@ EXACT = {"rel": 0, "abs": 1e-12}
 
 
 def documents(scores, relevance):
-    return [
-        Document(f"d{row}", *pair) for row, pair in enumerate(zip(scores, relevance, strict=True), start=1)
-    ]
+    return [Document(f"d{row}", *pair) for row, pair in enumerate(zip(scores, relevance, strict=True), start=1)]
 
 
 def ranked(*relevance):
@@ -287,9 +285,7 @@ class TestQueries:
         assert pr_curve(self.run[:1], max_k=2, adaptive_k=True)[1] == (2, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("aggregation", "expected"), [("mean", 10 / 4), ("median", 2), ("min", 1), ("max", 4)]
-)
+@pytest.mark.parametrize(("aggregation", "expected"), [("mean", 10 / 4), ("median", 2), ("min", 1), ("max", 4)])
 def test_aggregate(aggregation, expected):
     assert aggregate([4, 2, None, 1, 3], aggregation) == expected
     assert aggregate([None], aggregation) is None

@@ -13,9 +13,7 @@ EXACT = {"rel": 0, "abs": 1e-12}
 
 
 def run(indexes, preds, target):
-    return pl.DataFrame(
-        {"query_id": indexes, "score": preds, "relevance": target}, schema_overrides={"score": float}
-    )
+    return pl.DataFrame({"query_id": indexes, "score": preds, "relevance": target}, schema_overrides={"score": float})
 
 
 def one_query(preds, target):

@@ -89,7 +89,7 @@ def _from_best(scores: pl.Series, wanted: int) -> tuple[pl.Expr, int]:
     """
     best, worst = scores.max(), scores.min()
     if not isinstance(best, float) or not isinstance(worst, float):
-        best, worst = int(best or 0), int(worst or 0)  # type: ignore[call-overload]
+        best, worst = int(best or 0), int(worst or 0)  # type: ignore[arg-type]
         distance = pl.lit(best, dtype=pl.Int64) - pl.col("score").cast(pl.Int64)
         return distance.reinterpret(dtype=pl.UInt64), (best - worst).bit_length()  # unsigned, if it wraps around
     layout = _Floats(32 if scores.dtype == pl.Float32 else 64)

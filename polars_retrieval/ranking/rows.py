@@ -42,11 +42,14 @@ class Rows:
         cuts = offsets.searchsorted(range(0, max(1, len(self.score)), size))
         for first, end in pairwise([*dict.fromkeys(cuts.tolist()), self.grouping.n_numbers]):
             row, n_rows = int(offsets[first]), int(offsets[end] - offsets[first])
-            yield first, Rows(
-                self.grouping.part(first, end),
-                self.score.slice(row, n_rows),
-                self.level.slice(row, n_rows),
-                self.max_level,
+            yield (
+                first,
+                Rows(
+                    self.grouping.part(first, end),
+                    self.score.slice(row, n_rows),
+                    self.level.slice(row, n_rows),
+                    self.max_level,
+                ),
             )
 
     def frame(self) -> pl.DataFrame:
