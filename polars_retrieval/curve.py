@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from polars_retrieval.evaluation import (
+    MISSING,
     Ranking,
     aggregate,
+    check_defined,
     masked,
     measure_queries,
     present,
@@ -33,6 +35,8 @@ def curve(
 ) -> pl.DataFrame:
     """Return precision and recall at k = 1 … max_k, aggregated over queries, or over those of each group."""
     ranking = rank(frame, columns, options)
+    if options.empty_target_action == "error":
+        check_defined(ranking, [precision, recall], columns)
     longest = ranking.queries["n_retrieved"].max()
     ks = range(1, 1 + (max_k or int(longest or 0)))  # type: ignore[arg-type]
     if options.aggregation == "mean":
@@ -72,7 +76,7 @@ def _mean_curve(ranking: Ranking, ks: range, columns: Columns, options: Options,
     groups = _groups(ranking, columns.by)
     queries = ranking.queries.with_columns(
         groups.of_rows.alias("group"),
-        without_hits=masked(pl.lit(0.0), precision, read_columns(), options),
+        without_hits=masked(pl.lit(0.0), precision, read_columns(), options, missing=MISSING),
     )
     hits = ranking.hits_with_counts().with_columns(group=pl.lit(groups.of_rows).gather(pl.col("query")))
     steps = _steps(hits, len(ks))

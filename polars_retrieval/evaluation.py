@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 HITS = ("above", "tied", "hits_above", "tied_hits")
 COUNTS = ("n_retrieved", "n_relevant", "n_judged")
+MISSING = pl.col("missing")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ def rank(frame: pl.DataFrame, columns: Columns, options: Options) -> Ranking:
             "n_retrieved": n_retrieved,
             "n_relevant": _count(query_of_hit, len(n_rows)) + _count_where(judged, relevant & ~retrieved),
             "n_judged": n_rows - _count_where(judged, judged.relevance.is_null()),
+            "missing": n_rows == _count_where(judged, judged.score.is_null()),
         }
     )
     return _checked(Ranking(hits, queries, judged.grouping), columns, options)
@@ -102,7 +104,7 @@ def _count_where(judged: Judged, mask: pl.Series) -> pl.Series:
 
 def _checked(ranking: Ranking, columns: Columns, options: Options) -> Ranking:
     """Raise where the options make a missing query an error."""
-    missing = (ranking.queries["n_rows"] > 0) & (ranking.queries["n_retrieved"] == 0)
+    missing = (ranking.queries["n_rows"] > 0) & ranking.queries["missing"]
     if options.missing_queries == "error" and missing.any():
         first = describe(ranking.grouping.ids.filter(missing).row(0, named=True), columns.ids)
         msg = f'`missing_queries="error"`, and {missing.sum()} queries have no retrieved document, the first {first}'
@@ -132,21 +134,24 @@ class _Formulas:
         return pl.col(self.sums[key].meta.output_name())
 
 
-def masked(value: pl.Expr, measure: Measure, ranked: Ranked, options: Options) -> pl.Expr:
-    """Give a query's value, or what the options say where it has none: 0, 1, or null for left out."""
+def masked(value: pl.Expr, measure: Measure, ranked: Ranked, options: Options, *, missing: pl.Expr) -> pl.Expr:
+    """Give a query's value, or what the options say where it has none: 0, 1, or null for left out.
+
+    ``missing`` tells whether the run lacks the query.
+    """
     undefined = {"neg": 0.0, "pos": 1.0, "skip": None, "error": None}[options.empty_target_action]
     value = pl.when(measure.undefined(ranked)).then(pl.lit(undefined, dtype=pl.Float64)).otherwise(value)
     if options.missing_queries == "skip":
-        value = pl.when(ranked.n_retrieved > 0).then(value)
+        value = pl.when(~missing).then(value)
     return value.cast(pl.Float64)
 
 
 def measure_queries(ranking: Ranking, measures: Sequence[Measure], columns: Columns, options: Options) -> pl.DataFrame:
     """Return the value of each measure for each query number; null where it is left out."""
     formulas = _Formulas()
-    values = {str(m): masked(m.value(formulas.ranked), m, formulas.ranked, options) for m in measures}
+    values = {str(m): masked(m.value(formulas.ranked), m, formulas.ranked, options, missing=MISSING) for m in measures}
     if options.empty_target_action == "error":
-        _check_defined(ranking, measures, formulas.ranked, columns)
+        check_defined(ranking, measures, columns)
     queries = ranking.queries.with_columns(_sums(ranking, list(formulas.sums.values())))
     return queries.lazy().select(**values).collect()
 
@@ -161,9 +166,10 @@ def _sums(ranking: Ranking, per_hit: list[pl.Expr]) -> list[pl.Series]:
     return [pl.Series(t.name, np.bincount(numbers, weights=t.to_numpy(), minlength=n)) for t in terms.drop("query")]
 
 
-def _check_defined(ranking: Ranking, measures: Sequence[Measure], ranked: Ranked, columns: Columns) -> None:
+def check_defined(ranking: Ranking, measures: Sequence[Measure], columns: Columns) -> None:
+    """Raise if a measure is undefined for a query."""
     for measure in measures:
-        undefined = ranking.queries.select((pl.col("n_rows") > 0) & measure.undefined(ranked)).to_series()
+        undefined = ranking.queries.select((pl.col("n_rows") > 0) & measure.undefined(read_columns())).to_series()
         if undefined.any():
             first = describe(ranking.grouping.ids.filter(undefined).row(0, named=True), columns.ids)
             why = str(measure.declaration.undefined_without).removeprefix("n_")

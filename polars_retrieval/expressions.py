@@ -119,8 +119,9 @@ class Group:
         """Whether any score is NaN, so that nothing can be ranked."""
         return self.score.cast(pl.Float64).is_nan().any()
 
-    def unless_nan(self, value: pl.Expr) -> pl.Expr:
-        """Make a group's value NaN if it has a NaN score."""
+    def value(self, which: Measure, value: pl.Expr, ranked: Ranked) -> pl.Expr:
+        """Give the group's value, or what the options say where it has none; NaN if it has a NaN score."""
+        value = masked(value, which, ranked, self.options, missing=self.score.is_null().all())
         return pl.when(self.has_nan).then(float("nan")).otherwise(value)
 
 
@@ -136,7 +137,7 @@ def measure(
     """Give a measure of each group's ranked list."""
     group = Group.of(score, relevance, doc, _options(**options))
     ranked = group.ranked(n_relevant)
-    return group.unless_nan(masked(which.value(ranked), which, ranked, group.options)).alias(str(which))
+    return group.value(which, which.value(ranked), ranked).alias(str(which))
 
 
 def _once(count: Count) -> pl.Expr:
@@ -190,8 +191,6 @@ def pr_curve(
     last = k.clip(upper_bound=n_retrieved)
     hits = group.expected_hits().gather(last - 1, null_on_oob=True).fill_null(0.0)
     depth = last.clip(lower_bound=1) if adaptive_k else k
-    precision = masked(hits / depth, measures.precision, ranked, group.options)
-    recall = masked(hits / ranked.n_relevant, measures.recall, ranked, group.options)
-    return pl.struct(
-        k=k.implode(), precision=group.unless_nan(precision).implode(), recall=group.unless_nan(recall).implode()
-    ).alias("pr_curve")
+    precision = group.value(measures.precision, hits / depth, ranked)
+    recall = group.value(measures.recall, hits / ranked.n_relevant, ranked)
+    return pl.struct(k=k.implode(), precision=precision.implode(), recall=recall.implode()).alias("pr_curve")
