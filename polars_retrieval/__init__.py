@@ -19,11 +19,13 @@ from polars_retrieval.measures import (
     r_precision,
     recall,
 )
+from polars_retrieval.ranked_lists import RankedLists
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Measure",
+    "RankedLists",
     "errors",
     "evaluate",
     "f_measure",

@@ -14,7 +14,6 @@ from polars_retrieval.evaluation import (
     masked,
     measure_queries,
     present,
-    rank,
     read_columns,
 )
 from polars_retrieval.grouping import Grouping, group_rows
@@ -25,27 +24,32 @@ if TYPE_CHECKING:
 
     from polars_retrieval.columns import Columns
     from polars_retrieval.measures import Measure
-    from polars_retrieval.options import Options
+    from polars_retrieval.options import Aggregation, Options
 
 _CELLS = 2**23  # values of queries x measures that are held at a time
 
 
 def curve(
-    frame: pl.DataFrame, max_k: int | None, columns: Columns, options: Options, *, adaptive_k: bool
+    ranking: Ranking,
+    max_k: int | None,
+    columns: Columns,
+    options: Options,
+    aggregation: Aggregation,
+    *,
+    adaptive_k: bool,
 ) -> pl.DataFrame:
     """Return precision and recall at k = 1 … max_k, aggregated over queries, or over those of each group."""
-    ranking = rank(frame, columns, options)
     if options.empty_target_action == "error":
         check_defined(ranking, [precision, recall], columns)
     longest = ranking.queries["n_retrieved"].max()
     ks = range(1, 1 + (max_k or int(longest or 0)))  # type: ignore[arg-type]
-    if options.aggregation == "mean":
+    if aggregation == "mean":
         return _mean_curve(ranking, ks, columns, options, adaptive_k=adaptive_k)
-    return _curve_of_measures(ranking, ks, columns, options, adaptive_k=adaptive_k)
+    return _curve_of_measures(ranking, ks, columns, options, aggregation, adaptive_k=adaptive_k)
 
 
 def _curve_of_measures(
-    ranking: Ranking, ks: range, columns: Columns, options: Options, *, adaptive_k: bool
+    ranking: Ranking, ks: range, columns: Columns, options: Options, aggregation: Aggregation, *, adaptive_k: bool
 ) -> pl.DataFrame:
     """Aggregate a matrix of queries x ks, a block of ks at a time."""
     precisions = [precision(k=k, adaptive_k=adaptive_k) for k in ks]
@@ -55,7 +59,7 @@ def _curve_of_measures(
     for start in range(0, max(1, len(ks)), step):
         measures = [*precisions[start : start + step], *recalls[start : start + step]]
         values = present(ranking, measure_queries(ranking, measures, columns, options), columns.by)
-        blocks.append(aggregate(values, columns.by, [str(m) for m in measures], options.aggregation))
+        blocks.append(aggregate(values, columns.by, [str(m) for m in measures], aggregation))
     wide = pl.concat([blocks[0].select(columns.by), *(b.drop(columns.by) for b in blocks)], how="horizontal")
     return wide.select(
         *columns.by,

@@ -180,9 +180,8 @@ def check_defined(ranking: Ranking, measures: Sequence[Measure], columns: Column
             raise EmptyTargetError(msg)
 
 
-def per_query(frame: pl.DataFrame, measures: Sequence[Measure], columns: Columns, options: Options) -> pl.DataFrame:
+def per_query(ranking: Ranking, measures: Sequence[Measure], columns: Columns, options: Options) -> pl.DataFrame:
     """Return one row a query, in order of first appearance."""
-    ranking = rank(frame, columns, options)
     values = measure_queries(ranking, measures, columns, options)
     if ranking.grouping.lengths is None:
         numbers = ranking.grouping.of_rows.unique(maintain_order=True)
@@ -208,11 +207,12 @@ def aggregated(value: pl.Expr, aggregation: Aggregation) -> pl.Expr:
     return {"mean": value.mean, "min": value.min, "max": value.max}[aggregation]()
 
 
-def evaluate(frame: pl.DataFrame, measures: Sequence[Measure], columns: Columns, options: Options) -> pl.DataFrame:
+def evaluate(
+    ranking: Ranking, measures: Sequence[Measure], columns: Columns, options: Options, aggregation: Aggregation
+) -> pl.DataFrame:
     """Return one row (per group): each measure aggregated over queries."""
-    ranking = rank(frame, columns, options)
-    values = measure_queries(ranking, measures, columns, options)
-    return aggregate(present(ranking, values, columns.by), columns.by, [str(m) for m in measures], options.aggregation)
+    values = present(ranking, measure_queries(ranking, measures, columns, options), columns.by)
+    return aggregate(values, columns.by, [str(m) for m in measures], aggregation)
 
 
 def present(ranking: Ranking, values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 import polars as pl
 
-from polars_retrieval import curve, evaluation, judgments, ranked_rows
-from polars_retrieval.columns import Columns, check_free, read_frame
+from polars_retrieval import curve, evaluation, ranked_rows
+from polars_retrieval.columns import Columns, check_free
+from polars_retrieval.inputs import Input
 from polars_retrieval.measures import Measure, parse_all
-from polars_retrieval.options import Options, check_bool, check_cutoff, check_row_ties
+from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff, check_row_ties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -180,15 +181,17 @@ def evaluate(
         empty_target_action=empty_target_action,
         ignore_index=ignore_index,
         min_relevance=min_relevance,
-        aggregation=aggregation,
     )
+    check_aggregation(aggregation)
     names = [str(measure) for measure in measures]
     check_free(names, columns.by)
     return _apply(
         run,
         qrels,
         columns,
-        lambda frame: evaluation.evaluate(frame, measures, columns, options),
+        lambda frame: evaluation.evaluate(
+            evaluation.rank(frame, columns, options), measures, columns, options, aggregation
+        ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **dict.fromkeys(names, pl.Float64)},
         needs_doc=ties == "doc_id",
     )
@@ -262,7 +265,7 @@ def per_query(
         run,
         qrels,
         columns,
-        lambda frame: evaluation.per_query(frame, measures, columns, options),
+        lambda frame: evaluation.per_query(evaluation.rank(frame, columns, options), measures, columns, options),
         lambda schema: {**{name: schema[name] for name in columns.ids}, **dict.fromkeys(names, pl.Float64)},
         needs_doc=ties == "doc_id",
     )
@@ -334,6 +337,7 @@ def pr_curve(
     """
     check_cutoff("max_k", max_k)
     check_bool("adaptive_k", adaptive_k)
+    check_aggregation(aggregation)
     columns = Columns.of(query, doc, score, relevance, by)
     options = Options(
         ties=ties,
@@ -342,7 +346,6 @@ def pr_curve(
         empty_target_action=empty_target_action,
         ignore_index=ignore_index,
         min_relevance=min_relevance,
-        aggregation=aggregation,
     )
     check_free(("k", "precision", "recall"), columns.by)
     values = {"k": pl.Int64, "precision": pl.Float64, "recall": pl.Float64}
@@ -350,7 +353,9 @@ def pr_curve(
         run,
         qrels,
         columns,
-        lambda frame: curve.curve(frame, max_k, columns, options, adaptive_k=adaptive_k),
+        lambda frame: curve.curve(
+            evaluation.rank(frame, columns, options), max_k, columns, options, aggregation, adaptive_k=adaptive_k
+        ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **values},
         needs_doc=ties == "doc_id",
     )
@@ -494,39 +499,8 @@ def _apply(
 
     With ``whole`` all columns and queries of the run are kept; else only those that are evaluated.
     """
-    run, judged = read_frame(run), None if qrels is None else read_frame(qrels, "qrels")
-    joined = _joined_schema(run, judged, columns, needs_doc=needs_doc)
-    check_free(adds, joined)
-
-    def result() -> pl.DataFrame:
-        frame = _collect(run, None if whole else columns)
-        if judged is None:
-            return compute(frame)
-        qrels_frame = _collect(judged)
-        frame = judgments.join(frame, qrels_frame, columns)
-        return compute(frame if whole else judgments.of_judged_queries(frame, qrels_frame, columns))
-
-    return pl.defer(result, schema=schema(joined)) if isinstance(run, pl.LazyFrame) else result()
-
-
-def _joined_schema(
-    run: pl.DataFrame | pl.LazyFrame,
-    qrels: pl.DataFrame | pl.LazyFrame | None,
-    columns: Columns,
-    *,
-    needs_doc: bool,
-) -> pl.Schema:
-    """Check the columns of run and judgments; return those of their join."""
-    schema = run.collect_schema()
-    if qrels is None:
-        columns.check_run(schema, doc=needs_doc)
-        return schema
-    judgments.check_schemas(schema, qrels.collect_schema(), columns)
-    return judgments.join(schema.to_frame(), qrels.collect_schema().to_frame(), columns).schema
-
-
-def _collect(frame: pl.DataFrame | pl.LazyFrame, columns: Columns | None = None) -> pl.DataFrame:
-    if columns is not None:
-        names = [*columns.ids, columns.doc, columns.score, columns.relevance]
-        frame = frame.select(name for name in names if name in frame.collect_schema())
-    return frame.collect() if isinstance(frame, pl.LazyFrame) else frame
+    given = Input.of(run, qrels, columns, needs_doc=needs_doc)
+    check_free(adds, given.schema)
+    if given.is_lazy:
+        return pl.defer(lambda: compute(given.collect(whole=whole)), schema=schema(given.schema))
+    return compute(given.collect(whole=whole))

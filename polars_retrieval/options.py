@@ -80,7 +80,7 @@ def check_number(argument: str, given: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How queries are judged, ranked and averaged; see the functions that take these."""
+    """How queries are judged and ranked, and what they count without a result; see the functions that take these."""
 
     ties: Ties = "expected"
     unjudged: Unjudged = "nonrelevant"
@@ -88,7 +88,6 @@ class Options:
     empty_target_action: EmptyTargetAction = "neg"
     ignore_index: int | None = None
     min_relevance: float = 1
-    aggregation: Aggregation = "mean"
 
     def __post_init__(self) -> None:
         check_choice("ties", self.ties, Ties)
@@ -96,5 +95,4 @@ class Options:
         check_choice("missing_queries", self.missing_queries, MissingQueries)
         check_choice("empty_target_action", self.empty_target_action, EmptyTargetAction)
         check_ignore_index(self.ignore_index)
-        check_aggregation(self.aggregation)
         check_number("min_relevance", self.min_relevance)

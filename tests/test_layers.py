@@ -23,7 +23,9 @@ LAYERS = [
     "curve",
     "ranked_rows",
     "expressions",
+    "inputs",
     "frames",
+    "ranked_lists",
     "namespaces",
 ]
 # These stand on their own: the core imports none of them, but the package's front imports `plot`.

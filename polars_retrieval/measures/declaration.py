@@ -187,6 +187,9 @@ def parse(name: str) -> Measure:
     >>> pr.parse("P_10")
     precision@10
     """
+    if not isinstance(name, str):
+        msg = f"a measure's name has to be a string, got {name!r}"  # type: ignore[unreachable]
+        raise MetricError(msg)
     text = name.strip()
     found = _NAME.fullmatch(text)
     if found and found["name"] in REGISTRY:

@@ -45,12 +45,31 @@ class Ranked:
         return self.n_retrieved.clip(1, k) if adaptive_k else pl.lit(float(k))
 
 
-def log_factorial(n: pl.Expr) -> pl.Expr:
-    """Natural logarithm of n!, by Stirling's series, for n from 0 up."""
-    shift = 16  # the series is exact to float64 from here up
-    below = n + 1
-    for i in range(2, shift + 1):
-        below = below * (n + i)
-    x = n + shift + 1
-    series = 1 / (12 * x) - 1 / (360 * x**3) + 1 / (1260 * x**5) - 1 / (1680 * x**7)
-    return (x - 0.5) * x.log() - x + 0.9189385332046727 + series - below.log()  # ln(2 pi) / 2
+def log_chance_of_none(tied: pl.Expr, hits: pl.Expr, drawn: pl.Expr) -> pl.Expr:
+    """Give the logarithm of the probability that, of tied documents, those drawn hold none of the hits.
+
+    That is C(tied - drawn, hits) / C(tied, hits), for ``hits + drawn <= tied``, or the falling factorial of
+    ``tied - hits`` over that of ``tied``, each of ``drawn`` factors. Their logarithms come from Stirling's series;
+    what is large in both is taken together, so that no digits are lost in their difference.
+    """
+    shift = 16  # the series is exact to float64 from here up, and n! = (n + 16)! / ((n + 1) ... (n + 16))
+    all_, others = tied + shift, tied - hits + shift
+    large = drawn * (-hits / all_).log1p()
+    return large + _log_falling(others, drawn) - _log_falling(all_, drawn) - _log_shift(tied - hits, tied, drawn, shift)
+
+
+def _log_falling(n: pl.Expr, m: pl.Expr) -> pl.Expr:
+    """Logarithm of n! / (n - m)!, less m log n."""
+    return -(n - m + 0.5) * (-m / n).log1p() - m + _stirling(n) - _stirling(n - m)
+
+
+def _stirling(n: pl.Expr) -> pl.Expr:
+    return 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
+
+
+def _log_shift(low: pl.Expr, high: pl.Expr, m: pl.Expr, shift: int) -> pl.Expr:
+    """Undo the shift of n! / (n - m)! for n = low, over the same for n = high."""
+    ratio = pl.lit(1.0)
+    for i in range(1, shift + 1):
+        ratio = ratio * ((low + i) * (high - m + i)) / ((low - m + i) * (high + i))
+    return ratio.log()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from polars_retrieval.measures.declaration import alias, measure
-from polars_retrieval.measures.ranked import Ranked, log_factorial
+from polars_retrieval.measures.ranked import Ranked, log_chance_of_none
 
 
 @measure(
@@ -85,15 +85,10 @@ def hit_rate(ranked: Ranked, k: int | None = None) -> pl.Expr:
     """
     if k is None:
         return (ranked.sum(ranked.within(None)) > 0).cast(pl.Float64)
-    # Only the first tie group with a hit decides. Of its documents, `seen` are among the first k: all of them miss
-    # with probability C(tied - seen, tied_hits) / C(tied, tied_hits). The group's hits share the rest.
+    # Only the first tie group with a hit decides; of its documents, `seen` are among the first k. Its hits share the
+    # probability that not all of them are missed.
     seen = (k - ranked.above).clip(0, ranked.tied)
-    spare = ranked.tied - ranked.tied_hits - seen
-    miss = (
-        log_factorial(ranked.tied - seen)
-        - log_factorial(spare.clip(lower_bound=0))
-        - log_factorial(ranked.tied)
-        + log_factorial(ranked.tied - ranked.tied_hits)
-    ).exp()
-    chance = pl.when(ranked.tied == 1).then(seen).when(spare < 0).then(1.0).otherwise(1 - miss)
+    can_miss = seen + ranked.tied_hits <= ranked.tied
+    found = 1 - log_chance_of_none(ranked.tied, ranked.tied_hits, seen).exp()
+    chance = pl.when(ranked.tied == 1).then(seen).when(can_miss).then(found).otherwise(1.0)
     return ranked.sum(pl.when(ranked.hits_above == 0).then(chance / ranked.tied_hits).otherwise(0.0))

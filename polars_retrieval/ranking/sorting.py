@@ -159,9 +159,11 @@ def _is_followed_by_other_level(hits: pl.DataFrame, ranked: _Sorted) -> pl.Serie
     """Mark the hits whose next document has the same score and another level."""
     after = hits["at"] + 1
     same_query = after < pl.Series(ranked.grouping.offsets).gather(hits["query"] + 1)
-    after = ranked.keys.gather(after.zip_with(same_query, hits["at"]))
-    key, group_size = hits["key"], 2**ranked.key.level_bits
-    return (key != after) & (key // group_size == after // group_size)
+    after = after.zip_with(same_query, hits["at"])
+    keys = pl.DataFrame({"key": hits["key"], "next": ranked.keys.gather(after)})
+    group_size = 2**ranked.key.level_bits
+    same_group = pl.col("key") // group_size == pl.col("next") // group_size
+    return keys.select((pl.col("key") != pl.col("next")) & same_group).to_series()
 
 
 def _with_uneven_groups(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) -> pl.DataFrame:
@@ -183,10 +185,10 @@ def _with_uneven_groups(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) 
 def _groups_of(hits: pl.DataFrame, ranked: _Sorted) -> pl.DataFrame:
     """Return where the tie groups of some hits start and end in the column of keys."""
     at, size = hits["at"].cast(pl.Int64), 2**ranked.key.level_bits
-    first_key = hits["key"] // size * size
+    first = pl.col("key") // size * size
+    first_key, last_key = hits.select(first=first, last=first + (size - 1)).get_columns()
     offsets = pl.Series(ranked.grouping.offsets)
     start = _bisect(lambda place: ranked.keys.gather(place) >= first_key, offsets.gather(hits["query"]), at)
-    last_key = first_key + (size - 1)
     end = _bisect(lambda place: ranked.keys.gather(place) > last_key, at, offsets.gather(hits["query"] + 1))
     return pl.DataFrame({"start": start, "end": end}).unique("start").sort("start")
 

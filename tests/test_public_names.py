@@ -1,0 +1,56 @@
+"""What the package offers is listed, documented, and nothing is missing for any measure."""
+
+import inspect
+
+import polars as pl
+import pytest
+
+import polars_retrieval as pr
+from polars_retrieval.measures import REGISTRY
+
+FUNCTIONS = ["evaluate", "judge", "metrics", "parse", "per_query", "pr_curve", "rank"]
+CLASSES = ["Measure", "RankedLists"]
+MODULES = ["errors", "plot"]
+
+
+def test_the_list_of_public_names():
+    assert sorted(pr.__all__) == sorted([*FUNCTIONS, *CLASSES, *MODULES, *REGISTRY])
+    assert all(hasattr(pr, name) for name in pr.__all__)
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
+def test_documented_with_a_running_example(name):
+    assert ">>> import polars_retrieval as pr" in inspect.getdoc(getattr(pr, name))
+
+
+@pytest.mark.parametrize("name", list(REGISTRY))
+class TestEveryMeasure:
+    def test_is_exported(self, name):
+        assert getattr(pr, name) is REGISTRY[name]
+
+    def test_is_documented(self, name):
+        row = pr.metrics().row(by_predicate=pl.col("name") == name, named=True)
+        assert row["summary"].endswith(".")
+        assert row["source"]
+        assert row["lower"] < row["upper"]
+
+    def test_has_an_expression_method(self, name):
+        method = getattr(pl.col("relevance").retrieval, name)
+        assert method("score").meta.output_name() == name
+        assert method.__doc__ == REGISTRY[name].declaration.formula.__doc__
+
+    def test_name_parses_back(self, name):
+        assert pr.parse(name) is REGISTRY[name]
+        parameters = {"k": 7, "beta": 0.5, "adaptive_k": True, "capped": True}
+        measure = REGISTRY[name](**{p: parameters[p] for p in REGISTRY[name].declaration.parameters})
+        assert pr.parse(str(measure)) == measure
+
+    def test_other_tools_names_parse(self, name):
+        for alias in REGISTRY[name].declaration.aliases:
+            measure = pr.parse(alias.pattern.format(k=5))
+            assert measure.declaration.name == name
+            assert ("k" in measure.parameters) == ("{k}" in alias.pattern)
+
+    def test_no_other_measure_has_its_names(self, name):
+        others = [a.pattern for m in REGISTRY.values() for a in m.declaration.aliases if m.declaration.name != name]
+        assert not {name, *(a.pattern for a in REGISTRY[name].declaration.aliases)} & set(others)
