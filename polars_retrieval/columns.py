@@ -183,13 +183,16 @@ def read_rows(frame: pl.DataFrame, columns: Columns, options: Options) -> Judged
     score, relevance = frame[columns.score], frame[columns.relevance]
     if options.unjudged == "error":
         _check_judged(frame, columns)
-    doc = frame[columns.doc] if options.ties == "doc_id" else None
+    doc = None
+    if options.ties == "doc_id":
+        check_no_nulls(frame, (columns.doc,), "documents of equal score are ranked by it")
+        doc = frame[columns.doc]
     return Judged(group_rows(frame.select(columns.ids)), score, relevance, doc)
 
 
 def check_values(frame: pl.DataFrame, columns: Columns) -> None:
     """Raise if a query id is null, a score or grade is NaN, or a document comes twice in a query."""
-    _check_nulls(frame, columns)
+    check_no_nulls(frame, columns.query, "every row has to belong to a query")
     _check_nan(frame, columns.score, "a NaN score cannot be ranked", columns)
     if columns.relevance in frame.columns:
         _check_nan(frame, columns.relevance, "a NaN grade is neither relevant nor not", columns)
@@ -197,11 +200,12 @@ def check_values(frame: pl.DataFrame, columns: Columns) -> None:
         _check_duplicates(frame, columns)
 
 
-def _check_nulls(frame: pl.DataFrame, columns: Columns) -> None:
-    for name in columns.query:
+def check_no_nulls(frame: pl.DataFrame, names: Iterable[str], why: str) -> None:
+    """Raise if a column of ids holds a null."""
+    for name in names:
         if nulls := frame[name].null_count():
             first = frame[name].is_null().arg_true()[0]
-            msg = f"column `{name}` has {nulls} nulls, the first in row {first}; every row has to belong to a query"
+            msg = f"column `{name}` has {nulls} nulls, the first in row {first}; {why}"
             raise DataError(msg)
 
 
@@ -215,6 +219,8 @@ def _check_nan(frame: pl.DataFrame, name: str, why: str, columns: Columns) -> No
 
 def _check_duplicates(frame: pl.DataFrame, columns: Columns) -> None:
     key = [*columns.ids, columns.doc]
+    if frame[columns.doc].null_count():  # a document without an id may be any
+        frame = frame.drop_nulls(columns.doc)
     # Equal hashes are rare among distinct rows, and cheap to count; only then compare the rows themselves.
     if frame.select(pl.struct(key).hash().n_unique()).item() == frame.height:
         return

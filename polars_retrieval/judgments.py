@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from polars_retrieval.columns import Columns, check_same_kind, check_values, describe
+from polars_retrieval.columns import Columns, check_no_nulls, check_same_kind, check_values, describe
 from polars_retrieval.errors import ColumnError, RetrievalWarning
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def join(run: pl.DataFrame, qrels: pl.DataFrame, columns: Columns) -> pl.DataFra
     key = [*dict.fromkeys([*shared_by, *columns.query, columns.doc])]
     qrels = qrels.select(*key, columns.relevance)
     check_values(run, columns)
+    for frame in (run, qrels):
+        check_no_nulls(frame, (columns.doc,), "a document without an id has no judgment")
     check_values(qrels, Columns(tuple(n for n in key if n != columns.doc), columns.doc, "", columns.relevance))
     own_by = [name for name in columns.by if name not in qrels.columns]
     if own_by:  # each group is held against all judgments
@@ -62,16 +64,17 @@ def _with_same_types(run: pl.DataFrame, qrels: pl.DataFrame, key: list[str]) -> 
 def of_judged_queries(joined: pl.DataFrame, qrels: pl.DataFrame, columns: Columns) -> pl.DataFrame:
     """Leave out, and say so, the run's queries that nobody judged."""
     query = list(columns.query)
-    judged = _with_same_types(joined.head(0), qrels.select(query), query)[1].unique()
+    judged = _with_same_types(joined.head(0), qrels.select(query), query)[1].unique(maintain_order=True)
     kept = joined.join(judged, on=query, how="semi", maintain_order="left")
     if kept.height < joined.height:
         others = (
             joined.join(judged, on=query, how="anti", maintain_order="left").select(query).unique(maintain_order=True)
         )
         first = describe(others.row(0, named=True), query)
+        known = f", such as {describe(judged.row(0, named=True), query)}" if judged.height else ""
         msg = (
             f"{others.height} queries of the run have no judgments and are left out, the first {first}; "
-            f"{kept.select(query).n_unique()} judged queries remain"
+            f"{kept.select(query).n_unique()} judged queries remain{known}"
         )
         warnings.warn(msg, RetrievalWarning, stacklevel=2)
     return kept

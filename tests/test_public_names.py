@@ -40,7 +40,7 @@ class TestEveryMeasure:
         assert method.__doc__ == REGISTRY[name].declaration.formula.__doc__
 
     def test_name_parses_back(self, name):
-        assert pr.parse(name) is REGISTRY[name]
+        assert pr.parse(name) == REGISTRY[name]
         parameters = {"k": 7, "beta": 0.5, "adaptive_k": True, "capped": True}
         measure = REGISTRY[name](**{p: parameters[p] for p in REGISTRY[name].declaration.parameters})
         assert pr.parse(str(measure)) == measure

@@ -88,7 +88,7 @@ class Measure:
         """Set parameters."""
         for name, value in parameters.items():
             self._check(name, value)
-        merged = {**self.parameters, **parameters}
+        merged = {**self.parameters, **{name: _plain(value) for name, value in parameters.items()}}
         defaults = {name: parameter.default for name, parameter in self.declaration.parameters.items()}
         return Measure(self.declaration, {n: merged[n] for n in defaults if n in merged and merged[n] != defaults[n]})
 
@@ -125,6 +125,11 @@ class Measure:
             msg = f"`{self.declaration.name}` has no parameter `{name}`; {takes}.{hint(name, known)}"
             raise ParameterError(msg)
         _CHECKS[known[name].annotation](name, value)
+
+
+def _plain(value: Any) -> Any:
+    """Write whole numbers as such, so that equal parameters have one name."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _check_positive(argument: str, given: object) -> None:
