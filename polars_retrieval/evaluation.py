@@ -96,10 +96,9 @@ def _count(numbers: pl.Series, n: int) -> pl.Series:
 
 def _count_where(judged: Judged, mask: pl.Series) -> pl.Series:
     """Count, for each query, the rows where a mask is true."""
-    rows = mask.arg_true()
-    if not len(rows):
+    if not mask.any():
         return pl.zeros(judged.grouping.n_numbers, dtype=pl.UInt32, eager=True)
-    return _count(judged.grouping.of(rows), judged.grouping.n_numbers)
+    return _count(judged.grouping.of(mask.arg_true()), judged.grouping.n_numbers)
 
 
 def _checked(ranking: Ranking, columns: Columns, options: Options) -> Ranking:
