@@ -37,8 +37,6 @@ the least of the repetitions, the median in brackets; the factor is the peer's l
 """
 
 NOTES = """\
-## How the peers are measured
-
 * Scores are standard normal. Frames hold a query id, a score and the relevance (UInt8), and no document ids,
   which none of the five needs.
 * **grouped**: the documents of a query stand together, unsorted, and queries ascend. **shuffled**: all rows.
@@ -66,6 +64,8 @@ def page(measured: Measured, *, repeat: int, slow_queries: int, scale: float) ->
         *(_times_section(measured.times, name) for name in WORKLOADS),
         _memory_section(measured),
         _import_section(measured.import_seconds),
+        "## How the peers are measured\n",
+        _table(("peer", ""), ((peer.name, peer.title) for peer in PEERS.values())),
         NOTES.format(slow_queries=slow_queries),
     ]
     return "\n".join(part for part in parts if part)
