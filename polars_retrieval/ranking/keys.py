@@ -15,6 +15,8 @@ import polars as pl
 if TYPE_CHECKING:
     from polars.datatypes import DataTypeClass
 
+    from polars_retrieval.grouping import Grouping
+
 _LARGEST_INT64 = 2**63 - 1
 
 
@@ -30,6 +32,11 @@ class Key:
     score_bits: int
     level_bits: int
     max_level: int
+
+    @property
+    def width(self) -> int:
+        """The bits of a key."""
+        return _WIDTHS[self.dtype]
 
     @property
     def level(self) -> pl.Expr:
@@ -65,16 +72,16 @@ def comparable(scores: pl.Series) -> pl.Series:
     return scores.rank("dense").cast(pl.Int64)
 
 
-def make_key(scores: pl.Series, max_level: int, *, max_query: int = 0) -> Key:
-    """Lay out the narrowest key for comparable scores, the levels of relevance and, if asked for, the query."""
+def make_key(scores: pl.Series, max_level: int, grouping: Grouping | None = None) -> Key:
+    """Lay out the narrowest key for comparable scores, the levels of relevance and, if grouped, the query."""
     level_bits = max_level.bit_length()
-    other_bits = max_query.bit_length() + level_bits
+    other_bits = level_bits + (0 if grouping is None else grouping.n_numbers.bit_length())
     from_best, score_bits = _from_best(scores, wanted=32 - other_bits)
     dtype = next(dtype for dtype, width in _WIDTHS.items() if other_bits + score_bits <= width)
     level = pl.col("level").cast(dtype)
     expr = from_best.cast(dtype) * 2**level_bits + max_level - level
-    if max_query:
-        expr = pl.col("query").cast(dtype) * 2 ** (score_bits + level_bits) + expr
+    if grouping is not None:
+        expr = grouping.number("query").cast(dtype) * 2 ** (score_bits + level_bits) + expr
     return Key(expr.alias("key"), dtype, score_bits, level_bits, max_level)
 
 

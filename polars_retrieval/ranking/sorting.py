@@ -51,10 +51,23 @@ def sort_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
 
 def _sort_all(rows: Rows) -> _Sorted:
     """Sort keys that begin with the query."""
-    key = make_key(rows.score, rows.max_level, max_query=rows.grouping.n_numbers)
-    keys = _pack(key, rows)
-    keys = keys.rechunk() if keys.is_sorted() else _sort_keys(keys)
+    key = make_key(rows.score, rows.max_level, rows.grouping)
+    keys = _sorted_keys(key, rows)
     return _Sorted(key, keys, _grouping(key, keys, rows.grouping.ids))
+
+
+def _sorted_keys(key: Key, rows: Rows) -> pl.Series:
+    if key.dtype == pl.UInt128:  # of which NumPy knows nothing
+        keys = _pack(key, rows)
+        return keys if keys.is_sorted() else keys.sort()
+    array = _pack_blocks(key, rows)
+    keys = pl.Series("key", array)
+    if keys.is_sorted():
+        return keys
+    if pl.thread_pool_size() > _FEW_THREADS:
+        return keys.sort()
+    array.sort()
+    return pl.Series("key", array)
 
 
 def _sort_within(rows: Rows) -> _Sorted:
@@ -62,7 +75,7 @@ def _sort_within(rows: Rows) -> _Sorted:
     key = make_key(rows.score, rows.max_level)
     if key.dtype == pl.UInt128:  # of which NumPy and Arrow know nothing
         return _sort_all(rows)
-    keys = _pack(key, rows).rechunk()
+    keys = _pack(key, rows)
     if not _is_sorted_within(keys, rows.grouping):
         length = rows.grouping.equal_length
         keys = _sort_matrix(keys, length) if length else _sort_lists(keys, rows.grouping)
@@ -70,22 +83,30 @@ def _sort_within(rows: Rows) -> _Sorted:
 
 
 def _pack(key: Key, rows: Rows) -> pl.Series:
-    columns, query = [rows.score.alias("score"), rows.level.alias("level")], None
-    if "query" in key.expr.meta.root_names():
-        column = rows.grouping.of_rows if rows.grouping.column is None else rows.grouping.column
-        columns, query = [*columns, column.alias("query")], rows.grouping.number("query")
-    packed = pl.LazyFrame(columns) if query is None else pl.LazyFrame(columns).with_columns(query=query)
     # The streaming engine works in pieces that fit the cache: here 2 to 4 times faster than the in-memory one.
-    return packed.select(key.expr).collect(engine="streaming").to_series()
+    return _unpacked(key, rows).lazy().select(key.expr).collect(engine="streaming").to_series().rechunk()
 
 
-def _sort_keys(keys: pl.Series) -> pl.Series:
-    """Sort a whole column: with the threads of Polars, or, where these are few, with NumPy's SIMD."""
-    if keys.dtype == pl.UInt128 or pl.thread_pool_size() > _FEW_THREADS:
-        return keys.sort()
-    array = keys.to_numpy(writable=True)
-    array.sort()
-    return pl.Series("key", array)
+def _pack_blocks(key: Key, rows: Rows) -> NDArray[np.unsignedinteger]:
+    """Pack many rows block by block into one array, so that no copy of them is joined."""
+    import numpy as np
+
+    unpacked, keys = _unpacked(key, rows), np.empty(len(rows.score), f"u{key.width // 8}")
+
+    def pack(at: int) -> None:
+        keys[at : at + _BLOCK] = unpacked.slice(at, _BLOCK).select(key.expr).to_series().to_numpy()
+
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        list(pool.map(pack, range(0, len(keys), _BLOCK)))
+    return keys
+
+
+def _unpacked(key: Key, rows: Rows) -> pl.DataFrame:
+    """Return the columns that the key is made of."""
+    columns = [rows.score.alias("score"), rows.level.alias("level")]
+    if "query" in key.expr.meta.root_names():
+        columns.append((rows.grouping.of_rows if rows.grouping.column is None else rows.grouping.column).alias("query"))
+    return pl.DataFrame(columns)
 
 
 def _grouping(key: Key, keys: pl.Series, ids: pl.DataFrame) -> Grouping:
