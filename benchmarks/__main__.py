@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     add("--repeat", type=int, default=3)
     add("--scale", type=float, default=1.0, help="share of the queries, for a quick look")
-    add("--slow-queries", type=int, default=2_000, help="how many queries torchmetrics is given")
+    add("--slow-queries", type=int, default=10_000, help="how many queries torchmetrics is given")
     add("--import-runs", type=int, default=15)
     add("--output", type=Path, default=Path(__file__).with_name("RESULTS.md"))
     return parser

@@ -48,9 +48,10 @@ NOTES = """\
   each by its own best way; `torch-shared` reads all five from one `topk`.
 * `numba` finds where the queries start, or partitions shuffled rows, within its time; it is told that the ids
   are the codes 0 ... n - 1. It is compiled before, and takes float32 scores and integer ids only.
-* `torchmetrics` gets the first {slow_queries:,} queries at most, and its time is scaled up to all of them. It
-  takes a score <= 0 for not retrieved, so its values are compared on positive scores of the same order; it is
-  timed on the scores as they are.
+* `torchmetrics` gets the first {slow_queries:,} queries at most, and its time is scaled up to all of them (from
+  some hundred queries this would overstate it; from ten thousand it does not). It takes a score <= 0 for not
+  retrieved, so its values are compared on positive scores of the same order; it is timed on the scores as
+  they are.
 """
 
 
