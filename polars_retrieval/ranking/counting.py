@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -35,10 +37,10 @@ def count_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
         .sort("query", "score", "level", descending=[False, True, True])
         .with_columns(number=pl.int_range(pl.len()).over("query"))
     )
+    passes = hits.partition_by("number", maintain_order=True)  # the first hit of each query, the second, …
     compare = _compare_matrix if rows.grouping.equal_length else _compare_rows
-    passes = [compare(rows, these) for these in hits.partition_by("number", maintain_order=True)]
-    counted = pl.concat(passes).sort("query", "number")
-    return _with_tie_groups(counted), rows.grouping.count_rows()
+    counted = pl.concat(compare(rows, passes)).sort("query", "number")
+    return _with_tie_groups(counted, rows.max_level), rows.grouping.count_rows()
 
 
 def _hit_rows(rows: Rows) -> pl.DataFrame:
@@ -54,13 +56,13 @@ def _most_frequent(queries: pl.Series) -> int:
     return most if isinstance(most, int) else 0
 
 
-def _compare_matrix(rows: Rows, hits: pl.DataFrame) -> pl.DataFrame:
+def _compare_matrix(rows: Rows, passes: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Count in a matrix of queries x documents, where the lists are equally long."""
     matrix = rows.score.to_numpy().reshape(rows.grouping.n_numbers, -1)
-    if hits.height < len(matrix):
-        matrix = matrix[hits["query"].to_numpy()]
-    score = hits["score"].to_numpy()[:, None]
-    return hits.with_columns(greater=_count_true(matrix > score), equal=_count_true(matrix == score))
+    for hits in passes:
+        part = matrix if hits.height == len(matrix) else matrix[hits["query"].to_numpy()]
+        score = hits["score"].to_numpy()[:, None]
+        yield hits.with_columns(greater=_count_true(part > score), equal=_count_true(part == score))
 
 
 def _count_true(mask: NDArray[np.bool_]) -> pl.Series:
@@ -69,26 +71,32 @@ def _count_true(mask: NDArray[np.bool_]) -> pl.Series:
     return pl.Series(mask.view(np.uint8).sum(axis=1, dtype=np.uint32))
 
 
-def _compare_rows(rows: Rows, hits: pl.DataFrame) -> pl.DataFrame:
+def _compare_rows(rows: Rows, passes: list[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Count row by row against a threshold looked up by query."""
-    thresholds = pl.repeat(None, rows.grouping.n_numbers, dtype=rows.score.dtype, eager=True)
-    thresholds = thresholds.scatter(hits["query"], hits["score"])
-    score, threshold = pl.col("score"), pl.lit(thresholds).gather(pl.col("query"))
-    counts = (
-        pl.LazyFrame([rows.grouping.of_rows.alias("query"), rows.score.alias("score")])
-        .with_columns(threshold=threshold)
-        .filter(score >= pl.col("threshold"))
-        .group_by("query")
-        .agg(greater=(score > pl.col("threshold")).sum(), equal=(score == pl.col("threshold")).sum())
-        .collect(engine="streaming")
-    )
-    return hits.join(counts, on="query", how="left", maintain_order="left")
+    scored = pl.LazyFrame([rows.grouping.of_rows.alias("query"), rows.score.alias("score")])
+    score, threshold = pl.col("score"), pl.col("threshold")
+    for number, hits in enumerate(passes):
+        thresholds = pl.repeat(None, rows.grouping.n_numbers, dtype=rows.score.dtype, eager=True)
+        thresholds = thresholds.scatter(hits["query"], hits["score"])
+        compared = scored.with_columns(threshold=pl.lit(thresholds).gather(pl.col("query")))
+        if number == 1:  # few queries have a second hit: from here on, look at their rows only
+            scored = compared.drop_nulls("threshold").select("query", "score").collect(engine="streaming").lazy()
+            compared = scored.with_columns(threshold=pl.lit(thresholds).gather(pl.col("query")))
+        counts = (
+            compared.filter(score >= threshold)
+            .group_by("query")
+            .agg(greater=(score > threshold).sum(), equal=(score == threshold).sum())
+            .collect(engine="streaming")
+        )
+        yield hits.join(counts, on="query", how="left", maintain_order="left")
 
 
-def _with_tie_groups(hits: pl.DataFrame) -> pl.DataFrame:
+def _with_tie_groups(hits: pl.DataFrame, max_level: int) -> pl.DataFrame:
     """Add `place`, `above` and `tied`: the whole tie group where it holds more than hits of one level."""
     group = ("query", "greater")
-    uneven = (pl.col("equal") > pl.len().over(group)) | (pl.n_unique("level").over(group) > 1)
+    uneven = pl.col("equal") > pl.len().over(group)
+    if max_level > 1:
+        uneven = uneven | (pl.n_unique("level").over(group) > 1)
     place = (pl.col("greater") + pl.int_range(pl.len()).over(group)).cast(pl.UInt32)
     return hits.select(
         "query",

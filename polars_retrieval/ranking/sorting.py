@@ -12,8 +12,6 @@ from polars_retrieval.grouping import Grouping, run_starts
 from polars_retrieval.ranking.keys import Key, make_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -191,7 +189,7 @@ def _with_uneven_groups(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) 
     """Give the hits of uneven tie groups the group's start and size."""
     import numpy as np
 
-    groups = _groups_of(hits.filter(uneven), ranked)
+    groups = _groups_of(hits, uneven.arg_true(), ranked)
     number = pl.Series(np.searchsorted(groups["start"].to_numpy(), hits["at"].to_numpy(), side="right") - 1)
     inside = (number >= 0) & (hits["at"] < groups["end"].gather(number.clip(lower_bound=0)))
     rows, number = inside.arg_true(), number.filter(inside)
@@ -203,23 +201,38 @@ def _with_uneven_groups(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) 
     )
 
 
-def _groups_of(hits: pl.DataFrame, ranked: _Sorted) -> pl.DataFrame:
+def _groups_of(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) -> pl.DataFrame:
     """Return where the tie groups of some hits start and end in the column of keys."""
-    at, size = hits["at"].cast(pl.Int64), 2**ranked.key.level_bits
-    first = pl.col("key") // size * size
-    first_key, last_key = hits.select(first=first, last=first + (size - 1)).get_columns()
-    offsets = pl.Series(ranked.grouping.offsets)
-    start = _bisect(lambda place: ranked.keys.gather(place) >= first_key, offsets.gather(hits["query"]), at)
-    end = _bisect(lambda place: ranked.keys.gather(place) > last_key, at, offsets.gather(hits["query"] + 1))
+    import numpy as np
+
+    # A group begins with its hits, so it starts where they do.
+    first_hits = run_starts([hits.select(ranked.key.tie_group).to_series(), hits["query"]])
+    group = np.searchsorted(first_hits.to_numpy(), uneven.to_numpy(), side="right") - 1
+    start = hits["at"].gather(first_hits.gather(group)).cast(pl.Int64)
+    hits = hits[uneven]
+    size = 2**ranked.key.level_bits
+    last_key = hits.select(pl.col("key") // size * size + (size - 1)).to_series()
+    end_of_query = pl.Series(ranked.grouping.offsets).gather(hits["query"] + 1)
+    end = _first_above(last_key, ranked.keys, hits["at"].cast(pl.Int64) + 1, end_of_query)
     return pl.DataFrame({"start": start, "end": end}).unique("start").sort("start")
 
 
-def _bisect(found: Callable[[pl.Series], pl.Series], low: pl.Series, high: pl.Series) -> pl.Series:
-    """Return the first place from low up where something is found, or high, which need not be a place; elementwise."""
-    while (open_ := low < high).any():
-        middle = (low + high) // 2
-        # A search that has ended looks at a place it knows, and is not moved by what it sees there.
-        here = found(middle.zip_with(open_, low - (low > 0).cast(pl.Int64)))
-        high = middle.zip_with(open_ & here, high)
-        low = (middle + 1).zip_with(open_ & ~here, low)
-    return low
+def _first_above(limit: pl.Series, keys: pl.Series, low: pl.Series, high: pl.Series) -> pl.Series:
+    """Return the first place from low up whose key is above a limit, or high if there is none; elementwise.
+
+    Steps of 1, 2, 4, … find a place beyond, since most groups are small; then the last step is halved.
+    """
+
+    def is_beyond(place: pl.Series) -> pl.Series:
+        inside = place < high
+        return ~inside | (keys.gather(place.zip_with(inside, low - 1)) > limit)
+
+    step, beyond = 1, low
+    while not (found := is_beyond(beyond)).all():
+        low = low.zip_with(found, beyond + 1)
+        beyond, step = beyond.zip_with(found, beyond + step), 2 * step
+    while (open_ := low < beyond).any():
+        middle = (low + beyond) // 2
+        found = is_beyond(middle)
+        beyond, low = middle.zip_with(open_ & found, beyond), (middle + 1).zip_with(open_ & ~found, low)
+    return low.zip_with(low < high, high)
