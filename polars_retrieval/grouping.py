@@ -140,6 +140,15 @@ def run_starts(columns: Sequence[pl.Series]) -> pl.Series:
     return pl.concat([pl.Series([0], dtype=pl.UInt32), changes.arg_true() + 1])
 
 
+def places_in_runs(starts: pl.Series, n_rows: int) -> tuple[pl.Series, pl.Series]:
+    """Return each row's place in its run, from 0, and how many rows the run has."""
+    import numpy as np
+
+    first = starts.to_numpy().astype(np.int64)
+    lengths = np.diff(first, append=n_rows)
+    return pl.Series(np.arange(n_rows) - np.repeat(first, lengths)), pl.Series(np.repeat(lengths, lengths))
+
+
 def _by_value(ids: pl.DataFrame) -> Grouping | None:
     """Take as number an integer id's distance from the smallest, where that wastes few numbers."""
     column = ids.to_series()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from polars_retrieval.grouping import places_in_runs, run_starts
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -32,11 +34,9 @@ def worth_counting(rows: Rows) -> bool:
 
 def count_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
     """Return the hits with their tie groups, and how many documents each query retrieved."""
-    hits = (
-        _hit_rows(rows)
-        .sort("query", "score", "level", descending=[False, True, True])
-        .with_columns(number=pl.int_range(pl.len()).over("query"))
-    )
+    hits = _hit_rows(rows).sort("query", "score", "level", descending=[False, True, True])
+    number, _ = places_in_runs(run_starts([hits["query"]]), hits.height)
+    hits = hits.with_columns(number.alias("number"))
     passes = hits.partition_by("number", maintain_order=True)  # the first hit of each query, the second, …
     compare = _compare_matrix if rows.grouping.equal_length else _compare_rows
     counted = pl.concat(compare(rows, passes)).sort("query", "number")
@@ -93,11 +93,11 @@ def _compare_rows(rows: Rows, passes: list[pl.DataFrame]) -> Iterator[pl.DataFra
 
 def _with_tie_groups(hits: pl.DataFrame, max_level: int) -> pl.DataFrame:
     """Add `place`, `above` and `tied`: the whole tie group where it holds more than hits of one level."""
-    group = ("query", "greater")
-    uneven = pl.col("equal") > pl.len().over(group)
+    place_in_group, hits_in_group = places_in_runs(run_starts([hits["query"], hits["greater"]]), hits.height)
+    uneven = pl.col("equal") > hits_in_group
     if max_level > 1:
-        uneven = uneven | (pl.n_unique("level").over(group) > 1)
-    place = (pl.col("greater") + pl.int_range(pl.len()).over(group)).cast(pl.UInt32)
+        uneven = uneven | (pl.n_unique("level").over("query", "greater") > 1)
+    place = (pl.col("greater") + place_in_group).cast(pl.UInt32)
     return hits.select(
         "query",
         "level",
