@@ -148,7 +148,8 @@ def masked(value: pl.Expr, measure: Measure, ranked: Ranked, options: Options, *
 def measure_queries(ranking: Ranking, measures: Sequence[Measure], columns: Columns, options: Options) -> pl.DataFrame:
     """Return the value of each measure for each query number; null where it is left out."""
     formulas = _Formulas()
-    values = {str(m): masked(m.value(formulas.ranked), m, formulas.ranked, options, missing=MISSING) for m in measures}
+    ranked = formulas.ranked
+    values = {str(m): masked(m.value(ranked), m, ranked, options, missing=MISSING) for m in measures}
     if options.empty_target_action == "error":
         check_defined(ranking, measures, columns)
     queries = ranking.queries.with_columns(_sums(ranking, list(formulas.sums.values())))
