@@ -8,14 +8,13 @@ import polars as pl
 
 from polars_retrieval.evaluation import (
     MISSING,
-    Ranking,
     aggregate,
     check_defined,
     masked,
     measure_queries,
     present,
-    read_columns,
 )
+from polars_retrieval.formulas import FrameRanked
 from polars_retrieval.grouping import Grouping, group_rows
 from polars_retrieval.measures import precision, recall
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from polars_retrieval.columns import Columns
     from polars_retrieval.measures import Measure
     from polars_retrieval.options import Aggregation, Options
+    from polars_retrieval.ranked_frame import Ranking
 
 _CELLS = 2**23  # values of queries x measures that are held at a time
 
@@ -80,9 +80,9 @@ def _mean_curve(ranking: Ranking, ks: range, columns: Columns, options: Options,
     groups = _groups(ranking, columns.by)
     queries = ranking.queries.with_columns(
         groups.of_rows.alias("group"),
-        without_hits=masked(pl.lit(0.0), precision, read_columns(), options, missing=MISSING),
+        without_hits=masked(pl.lit(0.0), precision, FrameRanked(ranking), options, missing=MISSING),
     )
-    hits = ranking.hits_with_counts().with_columns(group=pl.lit(groups.of_rows).gather(pl.col("query")))
+    hits = ranking.relevant_hits().with_columns(group=pl.lit(groups.of_rows).gather(pl.col("query")))
     steps = _steps(hits, len(ks))
     if adaptive_k:
         steps = pl.concat([steps, _list_ends(hits)], how="diagonal")

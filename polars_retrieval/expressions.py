@@ -1,6 +1,7 @@
 """Ranking and measures as expressions, for the caller's own `select`, `group_by().agg()` and `.over()`.
 
-A NaN score cannot raise from within an expression: it makes the result NaN, or the rank null.
+An expression cannot raise for what it finds in the data: a NaN score makes the result NaN, or the rank null, and so
+do ties whose order matters to a measure that has no closed form for `ties="expected"`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from polars_retrieval.errors import ParameterError
 from polars_retrieval.evaluation import masked
 from polars_retrieval.measures import Measure, Ranked
 from polars_retrieval.options import Options, check_bool, check_cutoff, check_row_ties
-from polars_retrieval.ranking import in_order, rank_in_group, tie_bounds
+from polars_retrieval.ranking import best_first, in_order, rank_in_group, tie_bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from polars_retrieval.measures.ranked import Function
     from polars_retrieval.names import Ties
 
     IntoExpr = pl.Expr | str
@@ -72,9 +76,8 @@ class Group:
 
     def in_order(self, column: pl.Expr) -> pl.Expr:
         """Sort a column of the retrieved documents by rank."""
-        column, score, level, doc = (
-            part.filter(self.retrieved) for part in (column, self.score, self.relevant, self.doc)
-        )
+        level = self.relevance.cast(pl.Float64).fill_null(float("-inf"))
+        column, score, level, doc = (part.filter(self.retrieved) for part in (column, self.score, level, self.doc))
         return in_order(column, score, level, doc, self.options.ties)
 
     def tie_groups(self) -> tuple[pl.Expr, pl.Expr]:
@@ -89,25 +92,23 @@ class Group:
         rank = rank_in_group(self.score, self.relevant, self.doc, self.options.ties)
         return pl.when(~self.has_nan).then(rank)
 
-    def ranked(self, n_relevant: Count | None) -> Ranked:
-        """Bind formulas to the group."""
-        hit, (above, end) = self.in_order(self.relevant), self.tie_groups()
-        place = hit.arg_true()
-        return Ranked(
-            n_retrieved=self.retrieved.sum().cast(pl.Float64),
-            n_relevant=(self.relevant.sum() if n_relevant is None else _once(n_relevant)).cast(pl.Float64),
-            n_judged=self.relevance.is_not_null().sum().cast(pl.Float64),
-            above=above.gather(place).cast(pl.Float64),
-            tied=(end - above).gather(place).cast(pl.Float64),
-            hits_above=self.hits_above(above).gather(place).cast(pl.Float64),
-            tied_hits=(self.hits_above(end) - self.hits_above(above)).gather(place).cast(pl.Float64),
-            sum=pl.Expr.sum,
-        )
+    @property
+    def grade(self) -> pl.Expr:
+        """The grade that gain is made of: 0 if it is negative or unknown."""
+        return self.relevance.cast(pl.Float64).clip(lower_bound=0).fill_null(0.0)
+
+    @property
+    def nonrelevant(self) -> pl.Expr:
+        """Whether each document was judged, and is neither relevant nor negative."""
+        return ~self.relevant & (self.relevance.cast(pl.Float64) >= 0).fill_null(value=False)
 
     def hits_above(self, place: pl.Expr) -> pl.Expr:
         """Count the hits above each of some places in order, from 0 to the number of documents."""
-        down_to = self.in_order(self.relevant).cast(pl.Int64).cum_sum()
-        return pl.when(place > 0).then(down_to.gather(place - 1, null_on_oob=True)).otherwise(0)
+        return self.count_above(self.relevant, place)
+
+    def count_above(self, what: pl.Expr, place: pl.Expr) -> pl.Expr:
+        """Count documents above each of some places in order."""
+        return sum_down_to(self.in_order(what).cast(pl.Int64), place)
 
     def expected_hits(self) -> pl.Expr:
         """Count the hits down to each place in order; a tie group's hits spread evenly over its places."""
@@ -119,10 +120,118 @@ class Group:
         """Whether any score is NaN, so that nothing can be ranked."""
         return self.score.cast(pl.Float64).is_nan().any()
 
-    def value(self, which: Measure, value: pl.Expr, ranked: Ranked) -> pl.Expr:
-        """Give the group's value, or what the options say where it has none; NaN if it has a NaN score."""
+    def value(self, which: Measure, value: pl.Expr, ranked: GroupRanked) -> pl.Expr:
+        """Give the group's value, or what the options say where it has none; NaN if it has none that is defined."""
         value = masked(value, which, ranked, self.options, missing=self.score.is_null().all())
-        return pl.when(self.has_nan).then(float("nan")).otherwise(value)
+        is_nan = self.has_nan
+        if which.declaration.needs_order_of and ranked.has_ties:
+            is_nan = is_nan | ranked.order_matters(which.declaration.needs_order_of)
+        return pl.when(is_nan).then(float("nan")).otherwise(value)
+
+
+def sum_down_to(values: pl.Expr, place: pl.Expr) -> pl.Expr:
+    """Add up the values above each of some places in order, from 0 to the number of documents."""
+    return pl.when(place > 0).then(values.cum_sum().gather(place - 1, null_on_oob=True)).otherwise(0)
+
+
+class GroupRanked(Ranked):
+    """The ranked list of a group; values of a document are columns of the retrieved ones, in order."""
+
+    def __init__(self, group: Group, n_relevant: Count | None) -> None:
+        self._group = group
+        self._place, self._end = group.tie_groups()
+        self._hit = group.in_order(group.relevant)
+        known = group.retrieved | group.relevance.is_not_null()
+        self.n_retrieved = _count(group.retrieved)
+        self.n_relevant = _count(group.relevant) if n_relevant is None else _once(n_relevant).cast(pl.Float64)
+        self.n_nonrelevant = _count(known & ~group.relevant)
+        self.n_judged = _count(group.relevance.is_not_null())
+        self.n_judged_nonrelevant = _count(group.nonrelevant)
+        self.n_graded = _count(group.grade > 0)
+        self.largest_grade = group.grade.max().fill_null(0.0)
+        self.has_ties = group.options.ties == "expected"
+        self.above, self.tied = self._place.cast(pl.Float64), (self._end - self._place).cast(pl.Float64)
+
+    @property
+    def hits_above(self) -> pl.Expr:
+        """Hits ranked above the document's tie group."""
+        return self._group.hits_above(self._place).cast(pl.Float64)
+
+    @property
+    def tied_hits(self) -> pl.Expr:
+        """Hits in the document's tie group."""
+        return self._in_group(self._group.relevant)
+
+    @property
+    def nonrelevant_above(self) -> pl.Expr:
+        """Documents ranked above its tie group that were judged, and are neither relevant nor negative."""
+        return self._group.count_above(self._group.nonrelevant, self._place).cast(pl.Float64)
+
+    def _in_group(self, what: pl.Expr) -> pl.Expr:
+        return (self._group.count_above(what, self._end) - self._group.count_above(what, self._place)).cast(pl.Float64)
+
+    def sum_hits(self, value: pl.Expr) -> pl.Expr:
+        """Add up a value of the group's hits."""
+        return value.filter(self._hit).sum()
+
+    def max_hits(self, value: pl.Expr) -> pl.Expr:
+        """Give the largest value of the group's hits, 0 if it has none."""
+        return value.filter(self._hit).max().fill_null(0.0)
+
+    def sum_graded(self, value: pl.Expr) -> pl.Expr:
+        """Add up a value of the group's retrieved documents that have a grade above 0."""
+        return value.filter(self._group.in_order(self._group.grade) > 0).sum()
+
+    def sum_judged(self, value: pl.Expr, of_all: pl.Expr) -> pl.Expr:  # noqa: ARG002 (this asks each document)
+        """Add up a value of the group's retrieved documents that were judged."""
+        return value.filter(self._group.in_order(self._group.relevance).is_not_null()).sum()
+
+    def ideal(self, gain: Function, discount: Function, k: int | None) -> pl.Expr:
+        """Add up gain times discount with the group's documents in their best order."""
+        grade = best_first(self._group.grade)
+        rank = pl.int_range(1, grade.len() + 1)
+        gains = gain(grade) * discount(rank)
+        return (gains if k is None else gains.filter(rank <= k)).sum()
+
+    def of_grade(self, function: Function) -> pl.Expr:
+        """Give a function of the document's grade."""
+        return function(self._group.in_order(self._group.grade))
+
+    def expected(self, function: Function, k: int | None) -> pl.Expr:
+        """Give the expected value of a function of the document's rank that is 0 beyond k."""
+        rank = pl.int_range(1, self.n_retrieved.cast(pl.Int64) + 1)
+        at_rank = function(rank)
+        if k is not None:
+            at_rank = pl.when(rank <= k).then(at_rank).otherwise(0.0)
+        in_group = (sum_down_to(at_rank, self._end) - sum_down_to(at_rank, self._place)) / self.tied
+        return self.if_tied(in_group, at_rank)
+
+    def product_above(self, factor: pl.Expr) -> pl.Expr:
+        """Multiply a value of the graded documents that are ranked above the document."""
+        return factor.cum_prod().shift(1, fill_value=1.0)
+
+    def sum_places(self, n: pl.Expr, term: Callable[..., pl.Expr], *values: pl.Expr) -> pl.Expr:
+        """Add up ``term(place, *values)`` for places 1 to n."""
+        # Within the list, an expression that is long already has a short name.
+        n_there, *values_there = (pl.element().get(i) for i in range(1 + len(values)))
+        places = pl.int_range(1, n_there.cast(pl.Int64) + 1).cast(pl.Float64)
+        numbers = pl.concat_list([number.cast(pl.Float64) for number in (n, *values)])
+        return numbers.list.eval(term(places, *values_there).sum()).list.first()
+
+    def order_matters(self, to: str) -> pl.Expr:
+        """Tell whether tied documents differ in what a measure needs the order of."""
+        group = self._group
+        relevant = self._in_group(group.relevant)
+        if to == "judged":
+            return ((relevant > 0) & (self._in_group(group.nonrelevant) > 0)).any()
+        if to == "relevant":
+            return ((relevant > 0) & (relevant < self.tied)).any()
+        grade, place = group.in_order(group.grade), pl.int_range(self.n_retrieved.cast(pl.Int64))
+        return ((place > self._place) & (grade != grade.shift(1))).any()
+
+
+def _count(what: pl.Expr) -> pl.Expr:
+    return what.sum().cast(pl.Float64)
 
 
 def measure(
@@ -136,7 +245,7 @@ def measure(
 ) -> pl.Expr:
     """Give a measure of each group's ranked list."""
     group = Group.of(score, relevance, doc, _options(**options))
-    ranked = group.ranked(n_relevant)
+    ranked = GroupRanked(group, n_relevant)
     return group.value(which, which.value(ranked), ranked).alias(str(which))
 
 
@@ -185,7 +294,7 @@ def pr_curve(
     check_cutoff("max_k", max_k)
     check_bool("adaptive_k", adaptive_k)
     group = Group.of(score, relevance, doc, _options(**options))
-    ranked = group.ranked(n_relevant)
+    ranked = GroupRanked(group, n_relevant)
     n_retrieved = group.retrieved.sum().cast(pl.Int64)
     k = pl.int_range(1, (n_retrieved if max_k is None else max_k) + 1)
     last = k.clip(upper_bound=n_retrieved)

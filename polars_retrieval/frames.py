@@ -9,8 +9,9 @@ import polars as pl
 from polars_retrieval import curve, evaluation, ranked_rows
 from polars_retrieval.columns import Columns, check_free
 from polars_retrieval.inputs import Input
-from polars_retrieval.measures import Measure, parse_all
+from polars_retrieval.measures import Measure, all_reads, parse_all
 from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff, check_row_ties
+from polars_retrieval.ranked_frame import rank_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -190,7 +191,7 @@ def evaluate(
         qrels,
         columns,
         lambda frame: evaluation.evaluate(
-            evaluation.rank(frame, columns, options), measures, columns, options, aggregation
+            rank_frame(frame, columns, options, all_reads(measures)), measures, columns, options, aggregation
         ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **dict.fromkeys(names, pl.Float64)},
         needs_doc=ties == "doc_id",
@@ -265,7 +266,9 @@ def per_query(
         run,
         qrels,
         columns,
-        lambda frame: evaluation.per_query(evaluation.rank(frame, columns, options), measures, columns, options),
+        lambda frame: evaluation.per_query(
+            rank_frame(frame, columns, options, all_reads(measures)), measures, columns, options
+        ),
         lambda schema: {**{name: schema[name] for name in columns.ids}, **dict.fromkeys(names, pl.Float64)},
         needs_doc=ties == "doc_id",
     )
@@ -354,7 +357,7 @@ def pr_curve(
         qrels,
         columns,
         lambda frame: curve.curve(
-            evaluation.rank(frame, columns, options), max_k, columns, options, aggregation, adaptive_k=adaptive_k
+            rank_frame(frame, columns, options), max_k, columns, options, aggregation, adaptive_k=adaptive_k
         ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **values},
         needs_doc=ties == "doc_id",

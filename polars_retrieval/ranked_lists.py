@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 from polars_retrieval import curve, evaluation
 from polars_retrieval.columns import Columns, check_free
 from polars_retrieval.inputs import Input
-from polars_retrieval.measures import parse_all
+from polars_retrieval.measures import Measure, all_reads, parse_all
 from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff
+from polars_retrieval.ranked_frame import Ranking, rank_frame
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from polars_retrieval.frames import Metrics, Names
@@ -69,20 +72,21 @@ class RankedLists:
             min_relevance=min_relevance,
         )
         given = Input.of(run, qrels, self._columns, needs_doc=ties == "doc_id")
-        self._ranking = evaluation.rank(given.collect(), self._columns, self._options)
+        self._frame = given.collect()
+        self._ranking = rank_frame(self._frame, self._columns, self._options)
 
     def evaluate(self, metrics: Metrics, *, aggregation: Aggregation = "mean") -> pl.DataFrame:
         """Measure how well the system ranks; see `polars_retrieval.evaluate`."""
         measures = parse_all(metrics)
         check_free(map(str, measures), self._columns.by)
         check_aggregation(aggregation)
-        return evaluation.evaluate(self._ranking, measures, self._columns, self._options, aggregation)
+        return evaluation.evaluate(self._ranking_for(measures), measures, self._columns, self._options, aggregation)
 
     def per_query(self, metrics: Metrics) -> pl.DataFrame:
         """Measure how well the system ranks, query by query; see `polars_retrieval.per_query`."""
         measures = parse_all(metrics)
         check_free(map(str, measures), self._columns.ids)
-        return evaluation.per_query(self._ranking, measures, self._columns, self._options)
+        return evaluation.per_query(self._ranking_for(measures), measures, self._columns, self._options)
 
     def pr_curve(
         self, *, max_k: int | None = None, adaptive_k: bool = False, aggregation: Aggregation = "mean"
@@ -93,3 +97,10 @@ class RankedLists:
         check_aggregation(aggregation)
         check_free(("k", "precision", "recall"), self._columns.by)
         return curve.curve(self._ranking, max_k, self._columns, self._options, aggregation, adaptive_k=adaptive_k)
+
+    def _ranking_for(self, measures: Sequence[Measure]) -> Ranking:
+        """Return the ranking; made anew if the measures want to know more of the documents than those before."""
+        reads = all_reads(measures)
+        if not reads <= self._ranking.reads:
+            self._ranking = rank_frame(self._frame, self._columns, self._options, reads | self._ranking.reads)
+        return self._ranking

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from polars_retrieval.columns import Columns, keep_rows, read_rows
-from polars_retrieval.evaluation import is_relevant, is_retrieved
-from polars_retrieval.ranking import Rows, rank_rows
+from polars_retrieval.ranked_frame import is_retrieved
+from polars_retrieval.ranking import Rows, is_relevant, rank_rows
 
 if TYPE_CHECKING:
     from polars_retrieval.options import Options

@@ -171,7 +171,11 @@ def auroc(ranking: Ranking, k: int | None = None) -> float:
     return divide(sum(above for above, _ in pairs), len(pairs))
 
 
-def rbp(ranking: Ranking, k: int | None = None, *, persistence: float = 0.8) -> float:
+def rbp(ranking: Ranking, k: int | None = None, *, persistence: float = 0.8, residual: bool = False) -> float:
+    if residual:
+        weights = [(1 - persistence) * persistence**place for place in range(ranking.n_retrieved)]
+        judged_weights = [w for w, grade in zip(weights[:k], ranking.grades, strict=False) if grade is not None]
+        return 1 - math.fsum(judged_weights)
     return (1 - persistence) * math.fsum(
         persistence ** (rank - 1) for rank, hit in enumerate(ranking.relevant[:k], start=1) if hit
     )
@@ -208,8 +212,10 @@ def judged(ranking: Ranking, k: int | None = None) -> float:
     return divide(sum(grade is not None for grade in top), len(top))
 
 
-def interpolated_precision(ranking: Ranking, *, recall: float = 0.0) -> float:
+def interpolated_precision(ranking: Ranking, *, recall: float | None = None) -> float:
     """Levels are compared as exact decimal fractions: 0.1 of ten documents is one document."""
+    if recall is None:
+        return math.fsum(interpolated_precision(ranking, recall=tenth / 10) for tenth in range(11)) / 11
     level = Fraction(str(recall)) * ranking.n_relevant
     reaching = [k for k in range(1, ranking.n_retrieved + 1) if ranking.hits(k) >= level]
     return max((precision(ranking, k) for k in reaching), default=0.0)
@@ -292,12 +298,23 @@ def mean_over(weighted: list[tuple[Ranking, float]], measure: Callable[[Ranking]
 
 def value_of(weighted: list[tuple[Ranking, float]], name: str, **parameters) -> float:
     """Give the value of a measure for one query whose rankings were enumerated."""
+    if name == "recall_at_precision":
+        return _recall_at_precision(weighted, **parameters)
     if name == "f_measure":
         beta = parameters.pop("beta", 1.0)
         k = parameters.pop("k", None)
         expected_precision = mean_over(weighted, lambda ranking: precision(ranking, k, **parameters))
         return harmonic_mean(expected_precision, mean_over(weighted, lambda ranking: recall(ranking, k)), beta)
     return mean_over(weighted, lambda ranking: MEASURES[name](ranking, **parameters))
+
+
+def _recall_at_precision(
+    weighted: list[tuple[Ranking, float]], k: int | None = None, *, min_precision: float = 0.5
+) -> float:
+    ks = range(1, min(weighted[0][0].n_retrieved, k or math.inf) + 1)
+    precisions = [mean_over(weighted, lambda ranking, k=k: precision(ranking, k)) for k in ks]
+    recalls = [mean_over(weighted, lambda ranking, k=k: recall(ranking, k)) for k in ks]
+    return recall_at_precision(precisions, recalls, min_precision)[0]
 
 
 def value(

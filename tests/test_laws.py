@@ -19,6 +19,7 @@ from reference import TIE_RULES, Row
 from strategies import FINITE_SCORES, MOST_DOCUMENTS, Run, cutoffs, min_relevances, runs
 
 import polars_retrieval as pr
+from polars_retrieval.measures import REGISTRY
 
 CLOSE = {"rel": 1e-9, "abs": 1e-12}
 K = object()
@@ -43,15 +44,28 @@ VARIANTS = {
     "dcg": [{}, {"k": K}, {"gain": "exponential"}],
     "ndcg": [{}, {"k": K}, {"gain": "exponential"}, {"k": K, "gain": "exponential"}],
     "auroc": [{}, {"k": K}],
-    "rbp": [{}, {"k": K}, {"persistence": 0.5}],
+    "rbp": [{}, {"k": K}, {"persistence": 0.5}, {"residual": True}, {"k": K, "residual": True}],
     "err": [{}, {"k": K}, {"max_grade": 4}],
     "bpref": [{}],
     "judged": [{}, {"k": K}],
-    "interpolated_precision": [{"recall": level} for level in (0.0, 0.1, 0.5, 1.0)],
+    "interpolated_precision": [{}, *({"recall": level} for level in (0.0, 0.1, 0.5, 1.0))],
+    "recall_at_precision": [{}, {"k": K}, {"min_precision": 0.47}, {"k": K, "min_precision": 0.3}],
 }
 
 WITHOUT_DIRECTION = frozenset({"n_retrieved", "n_relevant", "n_judged", "judged"})
 """Moving a relevant document up says nothing about these."""
+
+
+def has_direction(name: str, parameters: dict[str, object]) -> bool:
+    """Whether a better order can only improve the measure.
+
+    Where the documents within k are all that counts, a relevant one that comes in can bring others down: it is
+    found at a low rank, or leaves no pair of a relevant and another document.
+    """
+    within_k_only = name == "auroc" or parameters.get("denominator") == "hits"
+    if within_k_only and "k" in parameters:
+        return False
+    return name not in WITHOUT_DIRECTION and not parameters.get("residual")
 
 
 REGISTERED = {row["name"]: row for row in pr.metrics().iter_rows(named=True)}
@@ -61,12 +75,16 @@ def lower_is_better(name: str) -> bool:
     return not REGISTERED[name]["higher_is_better"]
 
 
-def variants(k: int) -> list[tuple[str, dict[str, object]]]:
-    """Give all measures of the registry with all parameters that are tried, at the drawn cutoff."""
+def variants(k: int, ties: str = "expected") -> list[tuple[str, dict[str, object]]]:
+    """Give all measures of the registry with all parameters that are tried, at the drawn cutoff.
+
+    Those that may refuse to take the mean over orders of tied documents are left out where that is asked of them.
+    """
     return [
         (name, {key: k if value is K else value for key, value in parameters.items()})
         for name in REGISTERED
         for parameters in VARIANTS[name]
+        if ties != "expected" or REGISTRY[name].declaration.needs_order_of is None
     ]
 
 
@@ -75,8 +93,8 @@ def build(name, parameters):
     return measure(**parameters) if parameters else measure
 
 
-def measures(k: int) -> list[object]:
-    return [build(*variant) for variant in variants(k)]
+def measures(k: int, ties: str = "expected") -> list[object]:
+    return [build(*variant) for variant in variants(k, ties)]
 
 
 def assert_close(values, expected, label=""):
@@ -93,7 +111,7 @@ def assert_close(values, expected, label=""):
 class TestNoneIsForgotten:
     def test_every_measure_has_variants_and_a_reference(self):
         assert set(REGISTERED) <= set(VARIANTS)
-        assert set(REGISTERED) <= set(reference.MEASURES)
+        assert set(REGISTERED) <= {*reference.MEASURES, "recall_at_precision"}
 
     def test_every_parameter_is_tried(self):
         for name, row in REGISTERED.items():
@@ -161,8 +179,8 @@ def options():
 
 @given(runs(), cutoffs(), options())
 def test_per_query_is_the_reference(run, k, options):
-    values = pr.per_query(run.frame(), measures(k), **options)
-    for name, parameters in variants(k):
+    values = pr.per_query(run.frame(), measures(k, options["ties"]), **options)
+    for name, parameters in variants(k, options["ties"]):
         expected = reference.per_query(run.rows, name, parameters=parameters, **options)
         assert values["query_id"].to_list() == list(expected)
         label = str(build(name, parameters))
@@ -172,18 +190,38 @@ def test_per_query_is_the_reference(run, k, options):
 @pytest.mark.parametrize("ties", TIE_RULES)
 @given(run=runs(), k=cutoffs())
 def test_every_tie_rule_is_the_reference(run, k, ties):
-    values = pr.per_query(run.frame(), measures(k), ties=ties)
-    for name, parameters in variants(k):
+    values = pr.per_query(run.frame(), measures(k, ties), ties=ties)
+    for name, parameters in variants(k, ties):
         expected = reference.per_query(run.rows, name, parameters=parameters, ties=ties)
         label = str(build(name, parameters))
         assert_close(values[label].to_list(), expected.values(), label)
 
 
+ORDERED = [variant for variant in variants(3, "stable") if REGISTRY[variant[0]].declaration.needs_order_of]
+
+
+@pytest.mark.parametrize("variant", ORDERED, ids=lambda variant: str(build(*variant)))
+@given(run=runs(), min_relevance=min_relevances())
+def test_the_mean_over_orders_is_the_reference_or_refused(run, min_relevance, variant):
+    name, parameters = variant
+    expected = reference.per_query(run.rows, name, parameters=parameters, min_relevance=min_relevance)
+    try:
+        values = pr.per_query(run.frame(), build(*variant), min_relevance=min_relevance)
+    except pr.errors.ParameterError as error:
+        assert "`ties`" in str(error)  # noqa: PT017 (it may raise or not)
+        assert has_tie_of_mixed_grades(run)
+        value = expression(name, parameters, "expected", min_relevance).alias("value")
+        if name != "err" or "max_grade" in parameters:
+            assert run.frame().group_by("query_id").agg(value)["value"].is_nan().any()
+    else:
+        assert_close(values.to_series(-1).to_list(), expected.values())
+
+
 @given(runs(), cutoffs(), options(), st.sampled_from(["mean", "median", "min", "max"]))
 def test_evaluate_is_the_reference(run, k, options, aggregation):
-    values = pr.evaluate(run.frame(), measures(k), aggregation=aggregation, **options)
+    values = pr.evaluate(run.frame(), measures(k, options["ties"]), aggregation=aggregation, **options)
     assert values.height == 1
-    for name, parameters in variants(k):
+    for name, parameters in variants(k, options["ties"]):
         expected = reference.evaluate(run.rows, name, parameters=parameters, aggregation=aggregation, **options)
         label = str(build(name, parameters))
         assert_close(values[label].to_list(), [expected], label)
@@ -229,12 +267,12 @@ def test_rank_is_the_reference(run, min_relevance, ties):
 def test_row_order_changes_nothing(run, k, ties, random):
     rows = list(run.rows)
     random.shuffle(rows)
-    before = pr.per_query(run.frame(), measures(k), ties=ties)
-    after = pr.per_query(run.with_rows(rows).frame(), measures(k), ties=ties)
+    before = pr.per_query(run.frame(), measures(k, ties), ties=ties)
+    after = pr.per_query(run.with_rows(rows).frame(), measures(k, ties), ties=ties)
     assert_frame_equal(before, after, check_row_order=False)
     assert_frame_equal(
-        pr.evaluate(run.frame(), measures(k), ties=ties),
-        pr.evaluate(run.with_rows(rows).frame(), measures(k), ties=ties),
+        pr.evaluate(run.frame(), measures(k, ties), ties=ties),
+        pr.evaluate(run.with_rows(rows).frame(), measures(k, ties), ties=ties),
     )
     assert_frame_equal(pr.pr_curve(run.frame(), ties=ties), pr.pr_curve(run.with_rows(rows).frame(), ties=ties))
 
@@ -245,9 +283,9 @@ def test_chunks_and_slices_change_nothing(run, k, ties, data):
     cut = data.draw(st.integers(0, frame.height))
     chunks = pl.concat([frame[:cut], frame[cut:]], rechunk=False)
     padded = pl.concat([frame[:1], frame, frame[-1:]])[1:-1]
-    expected = pr.per_query(frame, measures(k), ties=ties)
-    assert_frame_equal(pr.per_query(chunks, measures(k), ties=ties), expected)
-    assert_frame_equal(pr.per_query(padded, measures(k), ties=ties), expected)
+    expected = pr.per_query(frame, measures(k, ties), ties=ties)
+    assert_frame_equal(pr.per_query(chunks, measures(k, ties), ties=ties), expected)
+    assert_frame_equal(pr.per_query(padded, measures(k, ties), ties=ties), expected)
 
 
 @given(runs(), cutoffs(), st.sampled_from(TIE_RULES), st.data())
@@ -258,7 +296,7 @@ def test_queries_are_independent(run, k, ties, data):
     halves = [
         run.with_rows([row for row in run.rows if (row.query in some) is chosen]).frame() for chosen in (True, False)
     ]
-    asked = [build(*variant) for variant in variants(k) if variant[0] != "err" or "max_grade" in variant[1]]
+    asked = [build(*variant) for variant in variants(k, ties) if variant[0] != "err" or "max_grade" in variant[1]]
     whole = pr.per_query(run.frame(), asked, ties=ties)
     parts = [pr.per_query(half, asked, ties=ties) for half in halves]
     assert_frame_equal(pl.concat(parts), whole, check_row_order=False)
@@ -280,15 +318,15 @@ def test_queries_are_independent(run, k, ties, data):
 )
 def test_shift_and_scale_of_scores_change_nothing(run, k, ties, constant, factor):
     moved = run.frame().with_columns(pl.col("score") * factor + constant)
-    expected = pr.per_query(run.frame(), measures(k), ties=ties)
-    assert_frame_equal(pr.per_query(moved, measures(k), ties=ties), expected)
+    expected = pr.per_query(run.frame(), measures(k, ties), ties=ties)
+    assert_frame_equal(pr.per_query(moved, measures(k, ties), ties=ties), expected)
 
 
 @settings(max_examples=15)
 @given(runs(), cutoffs(), options())
 def test_asking_for_one_or_for_many_changes_nothing(run, k, options):
-    together = pr.per_query(run.frame(), measures(k), **options)
-    for measure in measures(k):
+    together = pr.per_query(run.frame(), measures(k, options["ties"]), **options)
+    for measure in measures(k, options["ties"]):
         alone = pr.per_query(run.frame(), str(measure), **options)
         assert_frame_equal(alone, together.select("query_id", str(measure)))
 
@@ -297,7 +335,7 @@ def test_asking_for_one_or_for_many_changes_nothing(run, k, options):
 def test_queries_as_groups(run, k, ties, min_relevance):
     """Grouping by the query itself and evaluating gives the values by query."""
     options = {"ties": ties, "min_relevance": min_relevance}
-    asked = [build(*variant) for variant in variants(k) if variant[0] != "err" or "max_grade" in variant[1]]
+    asked = [build(*variant) for variant in variants(k, ties) if variant[0] != "err" or "max_grade" in variant[1]]
     frame = run.frame().with_columns(group=pl.col("query_id"))
     by_group = pr.evaluate(frame, asked, by="group", **options).rename({"group": "query_id"})
     assert_frame_equal(by_group, pr.per_query(run.frame(), asked, **options), check_row_order=False)
@@ -308,8 +346,8 @@ def test_run_and_judgments_apart_or_joined(run, k, options):
     frame = run.frame()
     retrieved = frame.filter(pl.col("score").is_not_null()).drop("relevance")
     qrels = frame.filter(pl.col("relevance").is_not_null()).drop("score")
-    apart = pr.per_query(retrieved, measures(k), qrels=qrels, **options)
-    joined = pr.per_query(pr.judge(retrieved, qrels), measures(k), **options)
+    apart = pr.per_query(retrieved, measures(k, options["ties"]), qrels=qrels, **options)
+    joined = pr.per_query(pr.judge(retrieved, qrels), measures(k, options["ties"]), **options)
     assert_frame_equal(apart, joined, check_row_order=False)
 
 
@@ -326,10 +364,10 @@ def test_run_and_judgments_apart_or_joined(run, k, options):
 def test_a_lazy_frame_gives_the_same(run, k, ties, engine):
     eager, lazy = run.frame(), run.frame().lazy()
     for ask in (
-        lambda frame: pr.per_query(frame, measures(k), ties=ties),
-        lambda frame: pr.evaluate(frame, measures(k), ties=ties),
-        lambda frame: frame.retrieval.per_query(measures(k), ties=ties),
-        lambda frame: frame.retrieval.evaluate(measures(k), ties=ties),
+        lambda frame: pr.per_query(frame, measures(k, ties), ties=ties),
+        lambda frame: pr.evaluate(frame, measures(k, ties), ties=ties),
+        lambda frame: frame.retrieval.per_query(measures(k, ties), ties=ties),
+        lambda frame: frame.retrieval.evaluate(measures(k, ties), ties=ties),
         lambda frame: pr.pr_curve(frame, max_k=k, ties=ties),
         lambda frame: frame.retrieval.pr_curve(ties=ties),
     ):
@@ -349,7 +387,7 @@ def expression(name, parameters, ties, min_relevance):
 @settings(max_examples=15)
 @given(runs(), cutoffs(), st.sampled_from(TIE_RULES), min_relevances())
 def test_an_expression_gives_the_same(run, k, ties, min_relevance):
-    asked = [variant for variant in variants(k) if hasattr(pl.col("relevance").retrieval, variant[0])]
+    asked = [variant for variant in variants(k, ties) if hasattr(pl.col("relevance").retrieval, variant[0])]
     asked = [variant for variant in asked if variant[0] != "err" or "max_grade" in variant[1]]
     expressions = [expression(*variant, ties, min_relevance) for variant in asked]
     frame = run.frame()
@@ -367,8 +405,8 @@ def test_an_expression_gives_the_same(run, k, ties, min_relevance):
 
 @given(runs(), cutoffs(), st.sampled_from(TIE_RULES), min_relevances())
 def test_values_lie_within_bounds(run, k, ties, min_relevance):
-    values = pr.per_query(run.frame(), measures(k), ties=ties, min_relevance=min_relevance)
-    for name, parameters in variants(k):
+    values = pr.per_query(run.frame(), measures(k, ties), ties=ties, min_relevance=min_relevance)
+    for name, parameters in variants(k, ties):
         column = values[str(build(name, parameters))]
         assert column.dtype == pl.Float64
         assert column.is_finite().all()
@@ -381,7 +419,7 @@ def test_pessimistic_and_optimistic_bracket_the_rest(run, k, min_relevance):
         ties: pr.per_query(run.frame(), measures(k), ties=ties, min_relevance=min_relevance) for ties in TIE_RULES
     }
     for name, parameters in variants(k):
-        if name == "judged":  # is not about relevance
+        if not has_direction(name, parameters):
             continue
         column = str(build(name, parameters))
         low, high = ("optimistic", "pessimistic") if lower_is_better(name) else ("pessimistic", "optimistic")
@@ -405,7 +443,7 @@ def test_moving_a_relevant_document_up_is_never_worse(grades, k, data):
         for order in (grades, better)
     )
     for name, parameters in variants(k):
-        if name in WITHOUT_DIRECTION:
+        if not has_direction(name, parameters):
             continue
         column = str(build(name, parameters))
         worse, best = (after, before) if lower_is_better(name) else (before, after)
@@ -415,8 +453,8 @@ def test_moving_a_relevant_document_up_is_never_worse(grades, k, data):
 @given(runs(score_types=(pl.Float64,)), cutoffs(), st.sampled_from(TIE_RULES))
 def test_without_ties_all_rules_agree(run, k, ties):
     untied = run.frame().with_columns(score=pl.col("score").rank("ordinal"))
-    expected = pr.per_query(untied, measures(k))
-    assert_frame_equal(pr.per_query(untied, measures(k), ties=ties), expected)
+    expected = pr.per_query(untied, measures(k, ties))
+    assert_frame_equal(pr.per_query(untied, measures(k, ties), ties=ties), expected)
 
 
 @given(runs(), options(), st.booleans(), st.sampled_from(["mean", "median", "min", "max"]))

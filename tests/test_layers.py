@@ -19,6 +19,8 @@ LAYERS = [
     "columns",
     "ranking",
     "judgments",
+    "ranked_frame",
+    "formulas",
     "evaluation",
     "curve",
     "ranked_rows",

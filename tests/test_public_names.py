@@ -11,6 +11,20 @@ from polars_retrieval.measures import REGISTRY
 FUNCTIONS = ["evaluate", "judge", "metrics", "parse", "per_query", "pr_curve", "rank"]
 CLASSES = ["Measure", "RankedLists"]
 MODULES = ["errors", "plot"]
+PARAMETERS = {
+    "k": 7,
+    "beta": 0.5,
+    "adaptive_k": True,
+    "capped": True,
+    "denominator": "min",
+    "gain": "exponential",
+    "persistence": 0.5,
+    "residual": True,
+    "max_grade": 4,
+    "recall": 0.1,
+    "min_precision": 0.25,
+}
+"""A value of each parameter that is not its default."""
 
 
 def test_the_list_of_public_names():
@@ -41,15 +55,16 @@ class TestEveryMeasure:
 
     def test_name_parses_back(self, name):
         assert pr.parse(name) == REGISTRY[name]
-        parameters = {"k": 7, "beta": 0.5, "adaptive_k": True, "capped": True}
-        measure = REGISTRY[name](**{p: parameters[p] for p in REGISTRY[name].declaration.parameters})
+        measure = REGISTRY[name](**{p: PARAMETERS[p] for p in REGISTRY[name].declaration.parameters})
+        assert set(measure.parameters) == set(REGISTRY[name].declaration.parameters)
         assert pr.parse(str(measure)) == measure
 
     def test_other_tools_names_parse(self, name):
         for alias in REGISTRY[name].declaration.aliases:
-            measure = pr.parse(alias.pattern.format(k=5))
+            measure = pr.parse(alias.pattern.format(k=5, recall=0.25))
             assert measure.declaration.name == name
-            assert ("k" in measure.parameters) == ("{k}" in alias.pattern)
+            assert measure.parameters.get("k") == (5 if "{k}" in alias.pattern else None)
+            assert measure.parameters.get("recall") == (0.25 if "{recall}" in alias.pattern else None)
 
     def test_no_other_measure_has_its_names(self, name):
         others = [a.pattern for m in REGISTRY.values() for a in m.declaration.aliases if m.declaration.name != name]

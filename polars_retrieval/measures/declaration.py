@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from polars_retrieval.errors import MetricError, ParameterError
 from polars_retrieval.names import hint, quoted
-from polars_retrieval.options import check_bool, check_cutoff, check_number
+from polars_retrieval.options import check_bool, check_choice, check_cutoff, check_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 
 REGISTRY: dict[str, Measure] = {}
 
+Share = float
+"""From 0 to 1."""
+
+Gain = Literal["linear", "exponential"]
+Denominator = Literal["relevant", "min", "hits"]
+
 
 @dataclass(frozen=True)
 class Alias:
-    """A name that another tool gives a measure; `{k}` in it stands for the value of that parameter."""
+    """A name that another tool gives a measure; `{k}` or `{recall}` in it stands for the value of that parameter."""
 
     tool: str
     pattern: str
@@ -31,7 +37,8 @@ class Alias:
 
     def match(self, text: str) -> dict[str, str] | None:
         """Return the parameters that a text gives if it is this name."""
-        found = re.fullmatch(re.sub(r"\\{(\w+)\\}", r"(?P<\1>\\d+)", re.escape(self.pattern)), text)
+        value = r"(?P<\1>\\d+(?:\\.\\d+)?)"
+        found = re.fullmatch(re.sub(r"\\{(\w+)\\}", value, re.escape(self.pattern)), text)
         return found.groupdict() if found else None
 
 
@@ -42,7 +49,7 @@ def alias(tool: str, pattern: str, **fixed: object) -> Alias:
 
 @dataclass(frozen=True)
 class Declaration:
-    """All that is known of a measure, whatever its parameters."""
+    """All that is known of a measure, whatever its parameters; `measure` says what each field means."""
 
     name: str
     formula: Callable[..., pl.Expr]
@@ -51,6 +58,11 @@ class Declaration:
     bounds: tuple[float, float]
     higher_is_better: bool
     source: str
+    reads: tuple[str, ...]
+    reads_with: Mapping[str, str]
+    needs_order_of: str | None
+    has_bounds: bool
+    translations: Mapping[str, str]
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -109,6 +121,12 @@ class Measure:
     def __hash__(self) -> int:
         return hash(str(self))
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """What the measure wants to know of documents beside whether they are relevant: `grade`, `judged`."""
+        with_parameters = {what for name, what in self.declaration.reads_with.items() if name in self.parameters}
+        return frozenset(with_parameters.union(self.declaration.reads))
+
     def value(self, ranked: Ranked) -> pl.Expr:
         """Give the measure's value for a query that it is defined for."""
         return self.declaration.formula(ranked, **self.parameters)
@@ -139,11 +157,27 @@ def _check_positive(argument: str, given: object) -> None:
         raise ParameterError(msg)
 
 
+def _check_share(argument: str, given: object) -> None:
+    check_number(argument, given)
+    if not isinstance(given, (int, float)) or not 0 <= given <= 1:
+        msg = f"`{argument}` has to be a number from 0 to 1, got {given!r}"
+        raise ParameterError(msg)
+
+
+def _or_none(check: Callable[[str, object], None]) -> Callable[[str, object], None]:
+    return lambda argument, given: None if given is None else check(argument, given)
+
+
 # By the annotation of a formula's parameter.
 _CHECKS: dict[str, Callable[[str, object], None]] = {
     "int | None": check_cutoff,
     "bool": check_bool,
     "float": _check_positive,
+    "float | None": _or_none(_check_positive),
+    "Share": _check_share,
+    "Share | None": _or_none(_check_share),
+    "Gain": lambda argument, given: check_choice(argument, given, Gain),
+    "Denominator": lambda argument, given: check_choice(argument, given, Denominator),
 }
 
 
@@ -153,19 +187,60 @@ def measure(
     bounds: tuple[float, float] = (0, 1),
     higher_is_better: bool = True,
     source: str,
+    reads: tuple[str, ...] = (),
+    reads_with: Mapping[str, str] | None = None,
+    needs_order_of: str | None = None,
+    has_bounds: bool = False,
+    translations: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., pl.Expr]], Measure]:
-    """Declare a measure: the decorated formula's name is the measure's, its keyword arguments are the parameters."""
+    """Declare a measure: the decorated formula's name is the measure's, its keyword arguments are the parameters.
+
+    Parameters
+    ----------
+    *aliases
+        Names that other tools give it.
+    undefined_without
+        The count of a query that leaves the measure undefined when it is 0.
+    bounds
+        The lowest and the highest value that it can have.
+    higher_is_better
+        Whether a better list scores higher.
+    source
+        Where it is defined.
+    reads
+        What it wants to know of documents beside whether they are relevant: their `grade`, whether they were `judged`.
+    reads_with
+        The same, for a parameter that was set.
+    needs_order_of
+        No closed form gives its mean over the orders of tied documents that differ in this: whether they are
+        `relevant` or not, `judged` to be relevant or not, or their `grade`.
+    has_bounds
+        Whether it is lowest if all unjudged documents are non-relevant, and highest if all are relevant.
+    translations
+        What other tools call its parameters and their values.
+    """
 
     def declare(formula: Callable[..., pl.Expr]) -> Measure:
         declaration = Declaration(
-            formula.__name__, formula, aliases, undefined_without, bounds, higher_is_better, source
+            name=formula.__name__,
+            formula=formula,
+            aliases=aliases,
+            undefined_without=undefined_without,
+            bounds=bounds,
+            higher_is_better=higher_is_better,
+            source=source,
+            reads=reads,
+            reads_with=reads_with or {},
+            needs_order_of=needs_order_of,
+            has_bounds=has_bounds,
+            translations=translations or {},
         )
         return REGISTRY.setdefault(declaration.name, Measure(declaration))
 
     return declare
 
 
-_NAME = re.compile(r"(?P<name>\w+)(?:\((?P<parameters>[^()]*)\))?(?:@(?P<k>\d+))?")
+_NAME = re.compile(r"(?P<name>[\w.]+)(?:\((?P<parameters>[^()]*)\))?(?:@(?P<k>[\d.]+))?")
 
 
 def parse(name: str) -> Measure:
@@ -174,8 +249,8 @@ def parse(name: str) -> Measure:
     Parameters
     ----------
     name
-        ``name[(parameter=value, …)][@k]``, or a name of ir_measures (``P@10``), trec_eval (``P_10``, ``set_recall``)
-        or torchmetrics (``RetrievalPrecision``).
+        ``name[(parameter=value, …)][@k]``, or a name of ir_measures (``P@10``, ``nDCG(dcg='exp-log2')@10``),
+        trec_eval (``P_10``, ``map_cut_10``) or torchmetrics (``RetrievalPrecision``).
 
     Raises
     ------
@@ -191,23 +266,41 @@ def parse(name: str) -> Measure:
     recall@100
     >>> pr.parse("P_10")
     precision@10
+    >>> pr.parse("RBP(p=0.9)")
+    rbp(persistence=0.9)
     """
     if not isinstance(name, str):
         msg = f"a measure's name has to be a string, got {name!r}"  # type: ignore[unreachable]
         raise MetricError(msg)
     text = name.strip()
     found = _NAME.fullmatch(text)
-    if found and found["name"] in REGISTRY:
-        texts = {**_split_parameters(text, found["parameters"]), **({"k": found["k"]} if found["k"] else {})}
+    if found is None:
+        raise MetricError(_unknown(name, text.partition("(")[0].partition("@")[0]))
+    texts = _split_parameters(text, found["parameters"])
+    if found["name"] in REGISTRY:
+        texts |= {"k": found["k"]} if found["k"] else {}
         return REGISTRY[found["name"]](**{key: _value(value) for key, value in texts.items()})
     for known in REGISTRY.values():
         for other in known.declaration.aliases:
-            if (texts_of := other.match(text)) is not None:
-                return known(**other.fixed, **{key: _value(value) for key, value in texts_of.items()})
-    known_names = [*REGISTRY, *(a.pattern for m in REGISTRY.values() for a in m.declaration.aliases)]
-    near = hint(found["name"] if found else text, known_names)
-    msg = f"there is no measure `{name}`; measures are {quoted(REGISTRY)}.{near}"
-    raise MetricError(msg)
+            # Tools that name parameters put them in brackets before the cutoff; patterns have none.
+            if (texts_of := other.match(re.sub(r"\(.*\)", "", text))) is not None:
+                ours = _translated(texts, known.declaration.translations)
+                return known(**other.fixed, **{key: _value(value) for key, value in {**texts_of, **ours}.items()})
+    raise MetricError(_unknown(name, found["name"]))
+
+
+def _unknown(name: str, word: str) -> str:
+    if word in SETS:
+        return f"`{word}` stands for several measures: give it to a function that takes `metrics`"
+    known_names = [*REGISTRY, *SETS, *(a.pattern for m in REGISTRY.values() for a in m.declaration.aliases)]
+    return f"there is no measure `{name}`; measures are {quoted(REGISTRY)}.{hint(word, known_names)}"
+
+
+def _translated(texts: Mapping[str, str], translations: Mapping[str, str]) -> dict[str, str]:
+    if "rel" in texts:
+        msg = "`rel`, the grade from which a document is relevant, is an option of evaluation here: `min_relevance`"
+        raise ParameterError(msg)
+    return {translations.get(name, name): translations.get(value, value) for name, value in texts.items()}
 
 
 def _split_parameters(text: str, parameters: str | None) -> dict[str, str]:
@@ -228,17 +321,49 @@ def _value(text: str) -> Any:
     return float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) else text
 
 
+_CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+_COUNTS = ("num_ret", "num_rel", "num_rel_ret")
+_LEVELS = tuple(f"iprec_at_recall_{tenth / 10:.2f}" for tenth in range(11))
+_OFFICIAL = (*_COUNTS, "map", "Rprec", "bpref", "recip_rank", *_LEVELS, *(f"P_{k}" for k in _CUTOFFS))
+
+SETS: dict[str, tuple[str, ...]] = {
+    "official": _OFFICIAL,
+    "all_trec": (
+        *_OFFICIAL,
+        *(f"recall_{k}" for k in _CUTOFFS),
+        "11pt_avg",
+        "ndcg",
+        *(f"ndcg_cut_{k}" for k in _CUTOFFS),
+        *(f"map_cut_{k}" for k in _CUTOFFS),
+        *(f"success_{k}" for k in (1, 5, 10)),
+        "set_P",
+        "set_recall",
+        "set_F",
+    ),
+}
+"""trec_eval's names for several measures, less those that are not here."""
+
+
 def parse_all(metrics: str | Measure | Iterable[str | Measure]) -> list[Measure]:
-    """Return the measures that a caller asks for: one or several, as names or as objects."""
+    """Return the measures that a caller asks for: one or several, as names or as objects; or a set of trec_eval's."""
     several = [metrics] if isinstance(metrics, (str, Measure)) else metrics
     if not hasattr(several, "__iter__"):
         msg = f"`metrics` has to be a name, a measure, or a list of these, got {metrics!r}"
         raise MetricError(msg)
-    measures = [_one(metric) for metric in several]
+    measures = [_one(name) for metric in several for name in _members(metric)]
     if not measures:
         msg = f"`metrics` is empty; measures are {quoted(REGISTRY)}"
         raise MetricError(msg)
     return list(dict.fromkeys(measures))
+
+
+def _members(metric: object) -> Iterable[object]:
+    return SETS.get(metric, (metric,)) if isinstance(metric, str) else (metric,)
+
+
+def all_reads(measures: Iterable[Measure]) -> frozenset[str]:
+    """Return what several measures want to know of documents beside whether they are relevant."""
+    return frozenset(what for measure in measures for what in measure.reads)
 
 
 def _one(metric: object) -> Measure:

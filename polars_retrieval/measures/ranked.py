@@ -1,8 +1,8 @@
-"""What a measure's formula may read: a query's counts, and where its hits stand."""
+"""What a measure's formula may read: a query's counts, and where its documents stand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,32 +10,94 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Function = Callable[[pl.Expr], pl.Expr]
 
-@dataclass(frozen=True)
-class Ranked:
+
+class Ranked(ABC):
     """One query's ranked list, as expressions.
 
-    A hit is a relevant document that was retrieved. Its tie group holds the documents of its score; it has size 1
-    unless the rule for ties is `expected` and the group's order matters.
+    Some are of the query. Others are of a document, and `sum_hits` and its like make of these one of the query.
+    A hit is a relevant document that was retrieved. A document's tie group holds those of its score; it has size 1
+    unless the rule for ties is `expected` and the group's order may matter.
+
+    Functions that are handed over take and give expressions.
     """
 
+    # Of the query, all as floats: documents that are …
     n_retrieved: pl.Expr
-    n_relevant: pl.Expr
+    n_relevant: pl.Expr  # … relevant, retrieved or not
+    n_nonrelevant: pl.Expr  # … known and not relevant: judged so, or retrieved without a judgment
     n_judged: pl.Expr
+    n_judged_nonrelevant: pl.Expr  # … neither relevant nor negative
+    n_graded: pl.Expr  # … of a grade above 0
 
-    # Of each hit: documents ranked before its tie group and in it, and the hits among each.
-    above: pl.Expr
-    tied: pl.Expr
-    hits_above: pl.Expr
-    tied_hits: pl.Expr
+    # Of a document, as floats: other documents …
+    above: pl.Expr  # … ranked before its tie group
+    tied: pl.Expr  # … in its tie group, itself among them
 
-    sum: Callable[[pl.Expr], pl.Expr]
-    """Add up a value over the query's hits."""
+    @property
+    @abstractmethod
+    def hits_above(self) -> pl.Expr:
+        """Hits ranked above the document's tie group."""
+
+    @property
+    @abstractmethod
+    def tied_hits(self) -> pl.Expr:
+        """Hits in the document's tie group."""
+
+    @property
+    @abstractmethod
+    def nonrelevant_above(self) -> pl.Expr:
+        """Documents ranked above its tie group that were judged, and are neither relevant nor negative."""
+
+    has_ties: bool
+    """Whether there may be a tie group of more than one document."""
+
+    largest_grade: float | pl.Expr
+    """Of the documents of all queries; a number where these are known."""
+
+    @abstractmethod
+    def sum_hits(self, value: pl.Expr) -> pl.Expr:
+        """Add up a value of the query's hits."""
+
+    @abstractmethod
+    def max_hits(self, value: pl.Expr) -> pl.Expr:
+        """Give the largest value of the query's hits, 0 if it has none."""
+
+    @abstractmethod
+    def sum_graded(self, value: pl.Expr) -> pl.Expr:
+        """Add up a value of the query's retrieved documents that have a grade above 0."""
+
+    @abstractmethod
+    def sum_judged(self, value: pl.Expr, of_all: pl.Expr) -> pl.Expr:
+        """Add up a value of the query's retrieved documents that were judged; of all retrieved it is ``of_all``."""
+
+    @abstractmethod
+    def ideal(self, gain: Function, discount: Function, k: int | None) -> pl.Expr:
+        """Add up gain(grade) times discount(rank) down to rank k with the query's documents in their best order."""
+
+    @abstractmethod
+    def of_grade(self, function: Function) -> pl.Expr:
+        """Give a function of the document's grade, which is 0 if negative or unknown."""
+
+    @abstractmethod
+    def expected(self, function: Function, k: int | None) -> pl.Expr:
+        """Give the expected value of a function of the document's rank that is 0 beyond k."""
+
+    @abstractmethod
+    def product_above(self, factor: pl.Expr) -> pl.Expr:
+        """Multiply a value, above 0, of the graded documents ranked above the document."""
+
+    @abstractmethod
+    def sum_places(self, n: pl.Expr, term: Callable[..., pl.Expr], *values: pl.Expr) -> pl.Expr:
+        """Add up, for a query, ``term(place, *values)`` for places 1 to n; the values are the query's, too."""
 
     def within(self, k: int | pl.Expr | None) -> pl.Expr:
-        """Give each hit's probability of standing in the first k: 0 or 1 but for a tie group that k cuts."""
+        """Give the document's probability of standing in the first k: 0 or 1 but for a tie group that k cuts."""
         if k is None:
             return self.above.is_not_null().cast(pl.Float64)
+        if not self.has_ties:
+            return (self.above < k).cast(pl.Float64)
         return ((k - self.above) / self.tied).clip(0, 1)
 
     def depth(self, k: int | None, *, adaptive_k: bool = False) -> pl.Expr:
@@ -44,32 +106,19 @@ class Ranked:
             return self.n_retrieved.clip(lower_bound=1)
         return self.n_retrieved.clip(1, k) if adaptive_k else pl.lit(float(k))
 
+    def n_within(self, k: int | None) -> pl.Expr:
+        """Count the retrieved documents in the first k."""
+        return self.n_retrieved if k is None else self.n_retrieved.clip(upper_bound=k)
 
-def log_chance_of_none(tied: pl.Expr, hits: pl.Expr, drawn: pl.Expr) -> pl.Expr:
-    """Give the logarithm of the probability that, of tied documents, those drawn hold none of the hits.
+    def if_tied(self, tied: pl.Expr, alone: pl.Expr) -> pl.Expr:
+        """Choose between a value of a document in a tie group and that of one that stands alone."""
+        return pl.when(self.tied > 1).then(tied).otherwise(alone) if self.has_ties else alone
 
-    That is C(tied - drawn, hits) / C(tied, hits), for ``hits + drawn <= tied``, or the falling factorial of
-    ``tied - hits`` over that of ``tied``, each of ``drawn`` factors. Their logarithms come from Stirling's series;
-    what is large in both is taken together, so that no digits are lost in their difference.
-    """
-    shift = 16  # the series is exact to float64 from here up, and n! = (n + 16)! / ((n + 1) ... (n + 16))
-    all_, others = tied + shift, tied - hits + shift
-    large = drawn * (-hits / all_).log1p()
-    return large + _log_falling(others, drawn) - _log_falling(all_, drawn) - _log_shift(tied - hits, tied, drawn, shift)
-
-
-def _log_falling(n: pl.Expr, m: pl.Expr) -> pl.Expr:
-    """Logarithm of n! / (n - m)!, less m log n."""
-    return -(n - m + 0.5) * (-m / n).log1p() - m + _stirling(n) - _stirling(n - m)
+    def sum_first(self, value: pl.Expr) -> pl.Expr:
+        """Give, for a query, a value of the tie group that holds the first hit."""
+        return self.sum_hits(pl.when(self.hits_above == 0).then(value / self.tied_hits).otherwise(0.0))
 
 
-def _stirling(n: pl.Expr) -> pl.Expr:
-    return 1 / (12 * n) - 1 / (360 * n**3) + 1 / (1260 * n**5) - 1 / (1680 * n**7)
-
-
-def _log_shift(low: pl.Expr, high: pl.Expr, m: pl.Expr, shift: int) -> pl.Expr:
-    """Undo the shift of n! / (n - m)! for n = low, over the same for n = high."""
-    ratio = pl.lit(1.0)
-    for i in range(1, shift + 1):
-        ratio = ratio * ((low + i) * (high - m + i)) / ((low - m + i) * (high + i))
-    return ratio.log()
+def ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
+    """Divide, and give 0 where there is nothing to divide by."""
+    return pl.when(denominator > 0).then(numerator / denominator).otherwise(0.0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from polars_retrieval.measures.chance import log_chance_of_none
 from polars_retrieval.measures.declaration import alias, measure
-from polars_retrieval.measures.ranked import Ranked, log_chance_of_none
+from polars_retrieval.measures.ranked import Ranked, ratio
 
 
 @measure(
@@ -15,6 +16,7 @@ from polars_retrieval.measures.ranked import Ranked, log_chance_of_none
     alias("trec_eval", "set_P"),
     alias("torchmetrics", "RetrievalPrecision"),
     alias("other", "precision_{k}"),
+    has_bounds=True,
     source="Van Rijsbergen, Information Retrieval (1979), chapter 7",
 )
 def precision(ranked: Ranked, k: int | None = None, adaptive_k: bool = False) -> pl.Expr:
@@ -23,7 +25,7 @@ def precision(ranked: Ranked, k: int | None = None, adaptive_k: bool = False) ->
     ``hits@k / k``; with ``adaptive_k``, or without k, the length of a list shorter than k divides. trec_eval's
     ``P_k`` and torchmetrics' default divide by k.
     """
-    return ranked.sum(ranked.within(k)) / ranked.depth(k, adaptive_k=adaptive_k)
+    return ranked.sum_hits(ranked.within(k)) / ranked.depth(k, adaptive_k=adaptive_k)
 
 
 @measure(
@@ -41,7 +43,7 @@ def recall(ranked: Ranked, k: int | None = None, capped: bool = False) -> pl.Exp
     ``min(k, n_relevant)`` divides, so that the best possible list scores 1.
     """
     most = ranked.n_relevant if k is None or not capped else ranked.n_relevant.clip(upper_bound=k)
-    return ranked.sum(ranked.within(k)) / most
+    return ranked.sum_hits(ranked.within(k)) / most
 
 
 @measure(
@@ -52,8 +54,11 @@ def recall(ranked: Ranked, k: int | None = None, capped: bool = False) -> pl.Exp
     source="Buckley and Voorhees, Retrieval System Evaluation, in TREC (2005), chapter 3",
 )
 def r_precision(ranked: Ranked) -> pl.Expr:
-    """Precision at k = the number of known relevant documents, where precision equals recall."""
-    return ranked.sum(ranked.within(ranked.n_relevant)) / ranked.n_relevant
+    """Precision at k = the number of known relevant documents, where precision equals recall.
+
+    ``hits@n_relevant / n_relevant``.
+    """
+    return ranked.sum_hits(ranked.within(ranked.n_relevant)) / ranked.n_relevant
 
 
 @measure(
@@ -68,7 +73,7 @@ def f_measure(ranked: Ranked, k: int | None = None, beta: float = 1, adaptive_k:
     ``(1 + beta²) P R / (beta² P + R)``, and 0 when both are 0. Of tied documents P and R are expected values.
     """
     # With P = hits / depth and R = hits / n_relevant, the hits cancel once; so nothing divides by 0.
-    hits, depth = ranked.sum(ranked.within(k)), ranked.depth(k, adaptive_k=adaptive_k)
+    hits, depth = ranked.sum_hits(ranked.within(k)), ranked.depth(k, adaptive_k=adaptive_k)
     return (1 + beta**2) * hits / (beta**2 * ranked.n_relevant + depth)
 
 
@@ -76,19 +81,51 @@ def f_measure(ranked: Ranked, k: int | None = None, beta: float = 1, adaptive_k:
     alias("ir_measures", "Success@{k}"),
     alias("trec_eval", "success_{k}"),
     alias("torchmetrics", "RetrievalHitRate"),
+    has_bounds=True,
     source="TREC web tracks' success@k; hit rate in recommendation",
 )
 def hit_rate(ranked: Ranked, k: int | None = None) -> pl.Expr:
     """Whether any relevant document is among the first k.
 
-    Of tied documents, the probability of that over all their orders.
+    ``1 if hits@k > 0 else 0``; of tied documents, the probability of that over all their orders.
     """
     if k is None:
-        return (ranked.sum(ranked.within(None)) > 0).cast(pl.Float64)
-    # Only the first tie group with a hit decides; of its documents, `seen` are among the first k. Its hits share the
-    # probability that not all of them are missed.
+        return (ranked.sum_hits(ranked.within(None)) > 0).cast(pl.Float64)
+    if not ranked.has_ties:
+        return (ranked.sum_hits(ranked.within(k)) > 0).cast(pl.Float64)
+    # Only the first tie group with a hit decides; of its documents, `seen` are among the first k.
     seen = (k - ranked.above).clip(0, ranked.tied)
     can_miss = seen + ranked.tied_hits <= ranked.tied
     found = 1 - log_chance_of_none(ranked.tied, ranked.tied_hits, seen).exp()
-    chance = pl.when(ranked.tied == 1).then(seen).when(can_miss).then(found).otherwise(1.0)
-    return ranked.sum(pl.when(ranked.hits_above == 0).then(chance / ranked.tied_hits).otherwise(0.0))
+    return ranked.sum_first(ranked.if_tied(pl.when(can_miss).then(found).otherwise(1.0), seen))
+
+
+@measure(
+    alias("torchmetrics", "RetrievalFallOut"),
+    alias("other", "fallout_{k}"),
+    undefined_without="n_nonrelevant",
+    higher_is_better=False,
+    source="Van Rijsbergen, Information Retrieval (1979), chapter 7",
+)
+def fall_out(ranked: Ranked, k: int | None = None) -> pl.Expr:
+    """Share of the known non-relevant documents that are among the first k: lower is better.
+
+    ``(min(k, n_retrieved) - hits@k) / n_nonrelevant``; non-relevant are those judged so, and those retrieved without
+    a judgment.
+    """
+    return (ranked.n_within(k) - ranked.sum_hits(ranked.within(k))) / ranked.n_nonrelevant
+
+
+@measure(
+    alias("ir_measures", "Judged@{k}"),
+    undefined_without=None,
+    reads=("judged",),
+    source="MacAvaney et al., Streamlining Evaluation with ir-measures (ECIR 2022)",
+)
+def judged(ranked: Ranked, k: int | None = None) -> pl.Expr:
+    """Share of the first k documents that somebody judged: how far to trust the other measures.
+
+    ``judged documents among the first k / min(k, n_retrieved)``.
+    """
+    n_within = ranked.n_within(k)
+    return ratio(ranked.sum_judged(ranked.within(k), n_within), n_within)

@@ -1,13 +1,14 @@
-"""From retrieved rows to hits: where in its query's ranked list each relevant document stands.
+"""From retrieved rows to hits: where in its query's ranked list each document of a level above 0 stands.
 
 The hits of a ranking are a frame, one row a hit, by query and then from the best rank down:
 
-    query       UInt32  number of the query
-    level       UInt32  level of relevance, at least 1
-    above       UInt32  documents ranked before the hit's tie group
-    tied        UInt32  documents in the tie group
-    hits_above  UInt32  hits ranked before the tie group
-    tied_hits   UInt32  hits in the tie group
+    query  UInt32  number of the query
+    level  UInt32  level of relevance, at least 1
+    above  UInt32  documents ranked before the hit's tie group
+    tied   UInt32  documents in the tie group
+    start  UInt32  row of the first hit of the tie group
+    end    UInt32  row after the last hit of the tie group
+    first  UInt32  row of the first hit of the query
 
 A tie group is even when all its documents are hits of one level: its order changes nothing, so each of its hits
 stands as a group of its own. `tied` above 1 marks a group where the rule for ties matters.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from polars_retrieval.grouping import run_starts
 from polars_retrieval.ranking.counting import count_hits, worth_counting
 from polars_retrieval.ranking.keys import comparable
 from polars_retrieval.ranking.rows import Rows
@@ -29,23 +31,40 @@ if TYPE_CHECKING:
     from polars_retrieval.names import Ties
 
 
-def rank_hits(rows: Rows, ties: Ties) -> tuple[pl.LazyFrame, pl.Series]:
-    """Rank the documents within each query; return the hits and how many documents each query retrieved.
-
-    The hits are lazy, so that columns which nobody reads cost nothing.
-    """
+def rank_hits(rows: Rows, ties: Ties) -> tuple[pl.DataFrame, pl.Series]:
+    """Rank the documents within each query; return the hits and how many documents each query retrieved."""
     rows = Rows(rows.grouping, comparable(rows.score), rows.level, rows.max_level, rows.doc)
     find_hits = count_hits if worth_counting(rows) else sort_hits
     hits, n_retrieved = find_hits(rows)
-    return _with_hits_above(break_ties(hits, rows, ties)), n_retrieved
+    return break_ties(hits, rows, ties), n_retrieved
 
 
-def _with_hits_above(hits: pl.DataFrame) -> pl.LazyFrame:
-    """Add how many hits stand before each tie group and in it."""
-    before = pl.int_range(pl.len(), dtype=pl.UInt32)
-    first = pl.when(pl.col("query").ne_missing(pl.col("query").shift(1))).then(before).forward_fill()
+def with_group_rows(hits: pl.DataFrame, n_queries: int) -> pl.LazyFrame:
+    """Add `start`, `end` and `first`; lazily, so that columns which nobody reads cost nothing."""
+    import numpy as np
+
+    per_query = np.bincount(hits["query"].to_numpy(), minlength=n_queries)
+    first = pl.Series((np.cumsum(per_query) - per_query).astype(np.uint32))
     # The hits of a group come first in its places, so a hit's distance from the group's start counts those before it.
-    hits_above = before - first - (pl.col("place") - pl.col("above"))
-    tied_hits = pl.len().over("query", "above") if (hits["tied"] > 1).any() else pl.lit(1)
-    lazy = hits.lazy().with_columns(hits_above=hits_above, tied_hits=tied_hits.cast(pl.UInt32))
-    return lazy.select("query", "level", "above", "tied", "hits_above", "tied_hits")
+    row = pl.int_range(pl.len(), dtype=pl.UInt32)
+    start = row - (pl.col("place") - pl.col("above"))
+    lazy = hits.lazy().with_columns(start=start, first=pl.lit(first).gather(pl.col("query")))
+    in_group = pl.len().over("start") if (hits["tied"] > 1).any() else pl.lit(1)
+    return lazy.with_columns(end=(pl.col("start") + in_group).cast(pl.UInt32)).drop("place")
+
+
+def ideal_hits(queries: pl.Series, levels: pl.Series) -> pl.DataFrame:
+    """Rank documents by their level: one row for each level of a query, whose documents are tied.
+
+    Returns the columns `query`, `level`, `above` and `tied`, as of hits.
+    """
+    import numpy as np
+
+    n_levels = int(levels.max() or 0) + 1  # type: ignore[arg-type]
+    code = queries.to_numpy().astype(np.uint64) * n_levels + (n_levels - 1 - levels.to_numpy())
+    codes, tied = np.unique(code, return_counts=True)
+    query, before = codes // n_levels, np.cumsum(tied) - tied
+    start = run_starts([pl.Series(query)]).to_numpy()
+    above = before - np.repeat(before[start], np.diff(start, append=len(query)))
+    columns = {"query": query, "level": n_levels - 1 - codes % n_levels, "above": above, "tied": tied}
+    return pl.DataFrame(columns).cast(pl.UInt32)

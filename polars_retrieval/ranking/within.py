@@ -18,6 +18,11 @@ def in_order(column: pl.Expr, score: pl.Expr, level: pl.Expr, doc: pl.Expr, ties
     return column.sort_by(by, descending=descending, maintain_order=True)
 
 
+def best_first(grade: pl.Expr) -> pl.Expr:
+    """Sort grades from the highest."""
+    return grade.sort(descending=True)
+
+
 def rank_in_group(score: pl.Expr, level: pl.Expr, doc: pl.Expr, ties: Ties) -> pl.Expr:
     """Give each row its rank, from 1; null where the score is null."""
     by, descending = order_within(score, level, doc, ties)

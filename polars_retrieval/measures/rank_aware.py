@@ -1,0 +1,209 @@
+"""Measures of where in the list the relevant documents stand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import polars as pl
+
+from polars_retrieval.measures.chance import CutGroup, log_chance_of_none
+from polars_retrieval.measures.declaration import Denominator, Share, alias, measure
+from polars_retrieval.measures.ranked import Ranked, ratio
+
+
+@measure(
+    alias("ir_measures", "RR@{k}"),
+    alias("ir_measures", "RR"),
+    alias("ir_measures", "MRR@{k}"),
+    alias("ir_measures", "MRR"),
+    alias("trec_eval", "recip_rank"),
+    alias("torchmetrics", "RetrievalMRR"),
+    source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
+)
+def reciprocal_rank(ranked: Ranked, k: int | None = None) -> pl.Expr:
+    """One over the rank of the first relevant document; 0 if none is among the first k.
+
+    ``1 / rank``.
+    """
+    if not ranked.has_ties:
+        return ranked.max_hits(ranked.expected(lambda rank: 1 / rank, k))
+    above, tied, hits = map(ranked.sum_first, (ranked.above, ranked.tied, ranked.tied_hits))
+    last = tied - hits if k is None else pl.min_horizontal(tied - hits, k - 1 - above)
+
+    def at_place(place: pl.Expr, above: pl.Expr, tied: pl.Expr, hits: pl.Expr) -> pl.Expr:
+        # None of the hits stands before the place, and then one of them is at it.
+        none_before = log_chance_of_none(tied, hits, place - 1).exp()
+        return none_before * hits / (tied - place + 1) / (above + place)
+
+    return pl.when(hits > 0).then(ranked.sum_places(last + 1, at_place, above, tied, hits)).otherwise(0.0)
+
+
+@measure(
+    alias("ir_measures", "AP@{k}"),
+    alias("ir_measures", "AP"),
+    alias("ir_measures", "MAP@{k}"),
+    alias("ir_measures", "MAP"),
+    alias("trec_eval", "map_cut_{k}"),
+    alias("trec_eval", "map"),
+    alias("torchmetrics", "RetrievalMAP", denominator="hits"),
+    source="Buckley and Voorhees, Retrieval System Evaluation, in TREC (2005), chapter 3",
+)
+def average_precision(ranked: Ranked, k: int | None = None, denominator: Denominator = "relevant") -> pl.Expr:
+    """Mean, over the relevant documents, of precision at the rank of each; 0 for those not among the first k.
+
+    ``(sum over hits within k of hits-so-far / rank) / n_relevant``. With ``denominator="min"``,
+    ``min(k, n_relevant)`` divides; with ``"hits"``, hits@k, as in torchmetrics.
+    """
+    if denominator == "hits":
+        return _precision_of_hits(ranked, k)
+    reachable = ranked.n_relevant if k is None or denominator == "relevant" else ranked.n_relevant.clip(upper_bound=k)
+    return ranked.sum_hits(_precision_at_hit(ranked, k)) / reachable
+
+
+def _precision_at_hit(ranked: Ranked, k: int | None) -> pl.Expr:
+    """Give the expected precision at the rank of a hit, 0 beyond k."""
+    inverse_rank = ranked.expected(lambda rank: 1 / rank, k)
+    # At place j of its group, j - 1 of the other hits in it are before the hit in proportion.
+    share = (ranked.tied_hits - 1) / (ranked.tied - 1)
+    in_group = (ranked.hits_above + 1 - share * (ranked.above + 1)) * inverse_rank + share * ranked.within(k)
+    return ranked.if_tied(in_group, (ranked.hits_above + 1) * inverse_rank)
+
+
+def _precision_of_hits(ranked: Ranked, k: int | None) -> pl.Expr:
+    """Give the mean of precision at the hits within k."""
+    if k is None or not ranked.has_ties:
+        return ratio(ranked.sum_hits(_precision_at_hit(ranked, k)), ranked.sum_hits(ranked.within(k)))
+    # How many hits are within k depends on the order of the tie group that k cuts.
+    is_whole = ranked.above + ranked.tied <= k
+    whole = ranked.sum_hits(pl.when(is_whole).then(_precision_at_hit(ranked, k)).otherwise(0.0))
+    n_whole = ranked.sum_hits(is_whole.cast(pl.Float64))
+    cut = CutGroup.of(ranked, k)
+    inverse_rank = ranked.sum_hits(
+        pl.when(is_whole)
+        .then(0.0)
+        .otherwise(ranked.expected(lambda rank: 1 / rank, k) * ranked.tied / ranked.tied_hits)
+    )
+
+    def mean(
+        hits: pl.Expr,
+        seen: pl.Expr,
+        above: pl.Expr,
+        hits_above: pl.Expr,
+        inverse_rank: pl.Expr,
+        whole: pl.Expr,
+        n_whole: pl.Expr,
+    ) -> pl.Expr:
+        share = pl.when(seen > 1).then((hits - 1) / (seen - 1)).otherwise(0.0)
+        in_group = (hits_above + 1 - share * (above + 1)) * inverse_rank + share * seen
+        return ratio(whole + ratio(hits * in_group, seen), n_whole + hits)
+
+    return cut.expect(mean, cut.seen, cut.above, cut.hits_above, inverse_rank, whole, n_whole)
+
+
+@measure(
+    alias("torchmetrics", "RetrievalAUROC"),
+    alias("other", "auc"),
+    source="Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve (1982)",
+)
+def auroc(ranked: Ranked, k: int | None = None) -> pl.Expr:
+    """Share of the pairs of a relevant and another document, among the first k, that are ranked the right way round.
+
+    Tied pairs count half; 0 where there is no pair.
+    """
+    if k is None or not ranked.has_ties:
+        within, n = ranked.within(k), ranked.n_within(k)
+        hits = ranked.sum_hits(within)
+        wrong = ranked.sum_hits(within * _nonrelevant_above(ranked))
+        return ratio(hits * (n - hits) - wrong, hits * (n - hits))
+    is_whole = (ranked.above + ranked.tied <= k).cast(pl.Float64)
+    hits, wrong = ranked.sum_hits(is_whole), ranked.sum_hits(is_whole * _nonrelevant_above(ranked))
+    cut = CutGroup.of(ranked, k)
+    others = ranked.n_within(k) - cut.seen - hits
+
+    def share(seen_hits: pl.Expr, seen: pl.Expr, hits: pl.Expr, others: pl.Expr, wrong: pl.Expr) -> pl.Expr:
+        all_hits, all_others = hits + seen_hits, others + seen - seen_hits
+        all_wrong = wrong + seen_hits * (others + (seen - seen_hits) / 2)
+        return ratio(all_hits * all_others - all_wrong, all_hits * all_others)
+
+    return cut.expect(share, cut.seen, hits, others, wrong)
+
+
+def _nonrelevant_above(ranked: Ranked) -> pl.Expr:
+    """Count the retrieved documents above a hit that are no hits, and half of those tied with it."""
+    return ranked.above - ranked.hits_above + (ranked.tied - ranked.tied_hits) / 2
+
+
+@measure(
+    alias("ir_measures", "Bpref"),
+    alias("trec_eval", "bpref"),
+    reads=("judged",),
+    needs_order_of="judged",
+    source="Buckley and Voorhees, Retrieval Evaluation with Incomplete Information (SIGIR 2004)",
+)
+def bpref(ranked: Ranked) -> pl.Expr:
+    """How rarely documents judged non-relevant stand above relevant ones; unjudged documents do not matter.
+
+    ``sum over hits of 1 - min(judged non-relevant above, R) / min(R, N), divided by R``, where R and N count the
+    judged documents that are relevant and that are not; as trec_eval, which takes a negative grade as unjudged.
+    """
+    n_relevant, n_nonrelevant = ranked.n_relevant, ranked.n_judged_nonrelevant
+    most = pl.min_horizontal(n_relevant, n_nonrelevant)
+    penalty = ratio(pl.min_horizontal(ranked.nonrelevant_above, n_relevant), most)
+    return ranked.sum_hits(1 - penalty) / n_relevant
+
+
+@measure(
+    alias("ir_measures", "IPrec@{recall}"),
+    alias("trec_eval", "iprec_at_recall_{recall}"),
+    alias("trec_eval", "11pt_avg"),
+    needs_order_of="relevant",
+    source="Salton and McGill, Introduction to Modern Information Retrieval (1983), chapter 5",
+)
+def interpolated_precision(ranked: Ranked, recall: Share | None = None) -> pl.Expr:
+    """Largest precision at a level of recall or beyond it; without a level, the mean over 0, 0.1, …, 1.
+
+    ``max over k with hits@k >= recall * n_relevant of hits@k / k``. Levels are exact decimal fractions.
+    """
+    if recall is None:
+        levels = [interpolated_precision.declaration.formula(ranked, recall=tenth / 10) for tenth in range(11)]
+        return pl.sum_horizontal(levels) / len(levels)
+    level = Fraction(str(recall))
+    # A tie group that is allowed here holds hits only: precision is highest at its end.
+    hits, rank = ranked.hits_above + ranked.tied_hits, ranked.above + ranked.tied
+    reached = hits * level.denominator >= level.numerator * ranked.n_relevant
+    return ranked.max_hits(pl.when(reached).then(hits / rank).otherwise(0.0))
+
+
+@measure(
+    alias("torchmetrics", "RetrievalRecallAtFixedPrecision"),
+    source="torchmetrics, which takes it of the mean curve",
+)
+def recall_at_precision(ranked: Ranked, k: int | None = None, min_precision: Share = 0.5) -> pl.Expr:
+    """Largest recall at a cutoff, up to k, where precision is at least ``min_precision``; 0 if there is none.
+
+    ``max over k with hits@k / k >= min_precision of hits@k / n_relevant``. Of tied documents, hits@k is its expected
+    value. torchmetrics' class of this name reads it from the mean curve over queries instead.
+    """
+    alone = ranked.hits_above + 1
+    enough = pl.when(alone / (ranked.above + 1) >= min_precision).then(alone).otherwise(0.0)
+    if k is not None and not ranked.has_ties:
+        enough = enough * ranked.within(k)
+    if ranked.has_ties:
+        enough = _hits_in_group(ranked, k, min_precision)
+    return ranked.max_hits(enough) / ranked.n_relevant
+
+
+def _hits_in_group(ranked: Ranked, k: int | None, min_precision: float) -> pl.Expr:
+    """Give the most hits, expected, at a place of the tie group where precision is enough; 0 if there is none."""
+    each = ranked.tied_hits / ranked.tied
+    last = ranked.tied if k is None else (k - ranked.above).clip(0, ranked.tied)
+    # Along the group precision goes one way, and crosses the wanted one at most once.
+    crossing = ((ranked.hits_above - min_precision * ranked.above) / (min_precision - each)).floor()
+
+    def hits_at(place: pl.Expr) -> pl.Expr:
+        hits = ranked.hits_above + each * place
+        return pl.when((place >= 1) & (hits / (ranked.above + place) >= min_precision)).then(hits).otherwise(0.0)
+
+    near = [crossing + step for step in (-1, 0, 1)]
+    places = [last, *(pl.when(place.is_finite()).then(place).otherwise(0).clip(0, last) for place in near)]
+    return pl.max_horizontal([hits_at(place) for place in places])

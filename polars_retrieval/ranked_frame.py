@@ -1,0 +1,181 @@
+"""A frame in, its ranked lists out: the hits, and the counts of each query, from which every measure follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from polars_retrieval.columns import Columns, Judged, describe, keep_rows, read_rows
+from polars_retrieval.errors import DataError
+from polars_retrieval.ranking import Levels, Rows, find_levels, ideal_hits, rank_hits, with_group_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from polars_retrieval.grouping import Grouping
+    from polars_retrieval.options import Options
+
+COUNTS = ("n_retrieved", "n_relevant", "n_nonrelevant", "n_judged", "n_judged_nonrelevant", "n_graded")
+GRADED, RELEVANT = pl.col("grade") > 0, pl.col("relevant")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The hits of ranked lists and the counts of each query.
+
+    `hits` has the columns of `polars_retrieval.ranking.hits`: the relevant documents, and, where measures read it,
+    others that they tell apart by the levels of `levels`. `queries` has one row for each number of `grouping`: how
+    many rows it has, and counts of documents. `ideal` holds the documents with a gain, retrieved or not, from the
+    highest grade down.
+    """
+
+    hits: pl.LazyFrame
+    queries: pl.DataFrame
+    grouping: Grouping
+    levels: pl.DataFrame
+    reads: frozenset[str]
+    has_ties: bool
+    ideal: pl.DataFrame | None
+
+    def with_counts(self, hits: pl.LazyFrame) -> pl.LazyFrame:
+        """Return hits, each with the counts of its query."""
+        return hits.with_columns(pl.lit(self.queries[name]).gather(pl.col("query")).alias(name) for name in COUNTS)
+
+    def relevant_hits(self) -> pl.LazyFrame:
+        """Return the relevant documents that were retrieved, each with the counts of its query."""
+        hits = self.hits
+        if not self.levels["relevant"][1:].all():
+            hits = hits.filter(pl.lit(self.levels["relevant"]).gather(pl.col("level")))
+        return self.with_counts(hits)
+
+    def numbers(self) -> pl.Series:
+        """Return the numbers of the queries that have rows."""
+        return (self.queries["n_rows"] > 0).arg_true()
+
+
+def rank_frame(frame: pl.DataFrame, columns: Columns, options: Options, reads: Iterable[str] = frozenset()) -> Ranking:
+    """Rank the documents of every query of a frame, and count.
+
+    ``reads`` says what measures want to know of documents beside whether they are relevant.
+    """
+    judged = read_rows(keep_rows(frame, columns, options), columns, options)
+    levels = find_levels(judged.relevance, options.min_relevance, reads)
+    retrieved = is_retrieved(judged, options)
+    hits, n_retrieved = rank_hits(_retrieved(judged, levels, retrieved), options.ties)
+    counts = _Counts(judged, levels, retrieved, hits)
+    ranking = Ranking(
+        hits=with_group_rows(hits, judged.grouping.n_numbers),
+        queries=counts.frame(n_retrieved, reads),
+        grouping=judged.grouping,
+        levels=levels.table,
+        reads=frozenset(reads),
+        has_ties=bool((hits["tied"] > 1).any()),
+        ideal=counts.ideal() if "grade" in reads else None,
+    )
+    return _checked(ranking, columns, options)
+
+
+def is_retrieved(judged: Judged, options: Options) -> pl.Series:
+    """Tell which documents stand in the ranked list: those with a score, but for unjudged ones to be dropped."""
+    if options.unjudged == "drop":
+        return judged.score.is_not_null() & judged.relevance.is_not_null()
+    return judged.score.is_not_null()
+
+
+def _retrieved(judged: Judged, levels: Levels, retrieved: pl.Series) -> Rows:
+    level, max_level = levels.of_rows, max(1, levels.max_level)
+    if retrieved.all():
+        return Rows(judged.grouping, judged.score, level, max_level, judged.doc)
+    doc = None if judged.doc is None else judged.doc.filter(retrieved)
+    grouping = judged.grouping.filter(retrieved)
+    return Rows(grouping, judged.score.filter(retrieved), level.filter(retrieved), max_level, doc)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """Counts of documents for each query number."""
+
+    judged: Judged
+    levels: Levels
+    retrieved: pl.Series
+    hits: pl.DataFrame
+
+    @property
+    def _n(self) -> int:
+        return self.judged.grouping.n_numbers
+
+    @cached_property
+    def _all_retrieved(self) -> bool:
+        return bool(self.retrieved.all())
+
+    def frame(self, n_retrieved: pl.Series, reads: Iterable[str]) -> pl.DataFrame:
+        n_rows = n_retrieved if self._all_retrieved else self.judged.grouping.count_rows()
+        n_judged = n_rows - self._where(self.judged.relevance.is_null())
+        n_relevant = self._of_levels(RELEVANT)
+        n_known = n_judged + self._where(self.judged.relevance.is_null() & self.retrieved)
+        counts = {
+            "n_rows": n_rows,
+            "n_retrieved": n_retrieved,
+            "n_relevant": n_relevant,
+            "n_nonrelevant": n_known - n_relevant,
+            "n_judged": n_judged,
+            "n_judged_nonrelevant": n_judged - n_relevant - self._negative(reads),
+            "n_graded": self._of_levels(GRADED),
+            "missing": n_rows == self._where(self.judged.score.is_null()),
+        }
+        return pl.DataFrame(counts)
+
+    def ideal(self) -> pl.DataFrame:
+        """Rank the documents with a gain by their grade."""
+        graded = self.levels.table.select(GRADED).to_series()
+        hits = self.hits.lazy().select("query", "level").filter(pl.lit(graded).gather(pl.col("level"))).collect()
+        if not self._all_retrieved:
+            at = (self.levels.rows_where(GRADED) & ~self.retrieved).arg_true()
+            level = self.levels.of_rows.gather(at).cast(pl.UInt32)
+            hits = hits.vstack(pl.DataFrame({"query": self.judged.grouping.of(at), "level": level}))
+        return ideal_hits(hits["query"], hits["level"])
+
+    def _of_levels(self, what: pl.Expr) -> pl.Series:
+        """Count the documents, retrieved or not, of some levels above 0."""
+        in_hits = self.levels.table.select(what).to_series()
+        if not in_hits.any():
+            return self._zeros()
+        queries = self.hits["query"]
+        if not in_hits[1:].all():
+            queries = queries.filter(in_hits.gather(self.hits["level"]))
+        found = _count(queries, self._n)
+        return found if self._all_retrieved else found + self._where(self.levels.rows_where(what) & ~self.retrieved)
+
+    def _negative(self, reads: Iterable[str]) -> pl.Series:
+        """Count the documents of a negative grade, but those that are relevant nevertheless."""
+        relevance = self.judged.relevance
+        if "judged" not in reads or relevance.dtype in (pl.Boolean, pl.Null):
+            return self._zeros()
+        return self._where((relevance < 0).fill_null(value=False) & ~self.levels.rows_where(RELEVANT))
+
+    def _where(self, mask: pl.Series) -> pl.Series:
+        """Count the rows where a mask is true."""
+        return _count(self.judged.grouping.of(mask.arg_true()), self._n) if mask.any() else self._zeros()
+
+    def _zeros(self) -> pl.Series:
+        return pl.zeros(self._n, dtype=pl.UInt32, eager=True)
+
+
+def _count(numbers: pl.Series, n: int) -> pl.Series:
+    """Count how often each number below n occurs."""
+    import numpy as np
+
+    return pl.Series(np.bincount(numbers.to_numpy(), minlength=n)).cast(pl.UInt32)
+
+
+def _checked(ranking: Ranking, columns: Columns, options: Options) -> Ranking:
+    """Raise where the options make a missing query an error."""
+    missing = (ranking.queries["n_rows"] > 0) & ranking.queries["missing"]
+    if options.missing_queries == "error" and missing.any():
+        first = describe(ranking.grouping.ids.filter(missing).row(0, named=True), columns.ids)
+        msg = f'`missing_queries="error"`, and {missing.sum()} queries have no retrieved document, the first {first}'
+        raise DataError(msg)
+    return ranking
