@@ -9,6 +9,7 @@ import polars as pl
 from polars_retrieval.evaluation import (
     MISSING,
     aggregate,
+    aggregated,
     check_defined,
     masked,
     measure_queries,
@@ -24,45 +25,37 @@ if TYPE_CHECKING:
     from polars_retrieval.columns import Columns
     from polars_retrieval.measures import Measure
     from polars_retrieval.options import Aggregation, Options
-    from polars_retrieval.ranked_frame import Ranking
+    from polars_retrieval.ranked_frame import Ranking, Rankings
 
 _CELLS = 2**23  # values of queries x measures that are held at a time
 
 
-def curve(
-    ranking: Ranking,
-    max_k: int | None,
-    columns: Columns,
-    options: Options,
-    aggregation: Aggregation,
-    *,
-    adaptive_k: bool,
-) -> pl.DataFrame:
+def curve(rankings: Rankings, max_k: int | None, aggregation: Aggregation, *, adaptive_k: bool) -> pl.DataFrame:
     """Return precision and recall at k = 1 … max_k, aggregated over queries, or over those of each group."""
-    if options.empty_target_action == "error":
-        check_defined(ranking, [precision, recall], columns)
+    ranking = rankings.of([precision, recall])
+    if rankings.options.empty_target_action == "error":
+        check_defined(ranking, [precision, recall], rankings.columns)
     longest = ranking.queries["n_retrieved"].max()
     ks = range(1, 1 + (max_k or int(longest or 0)))  # type: ignore[arg-type]
     if aggregation == "mean":
-        return _mean_curve(ranking, ks, columns, options, adaptive_k=adaptive_k)
-    return _curve_of_measures(ranking, ks, columns, options, aggregation, adaptive_k=adaptive_k)
+        return _mean_curve(ranking, ks, rankings.columns, rankings.options, adaptive_k=adaptive_k)
+    return _curve_of_measures(rankings, ks, aggregation, adaptive_k=adaptive_k)
 
 
-def _curve_of_measures(
-    ranking: Ranking, ks: range, columns: Columns, options: Options, aggregation: Aggregation, *, adaptive_k: bool
-) -> pl.DataFrame:
+def _curve_of_measures(rankings: Rankings, ks: range, aggregation: Aggregation, *, adaptive_k: bool) -> pl.DataFrame:
     """Aggregate a matrix of queries x ks, a block of ks at a time."""
+    ranking, by = rankings.of([precision, recall]), rankings.columns.by
     precisions = [precision(k=k, adaptive_k=adaptive_k) for k in ks]
     recalls = [recall(k=k) for k in ks]
     step = max(1, _CELLS // (2 * max(1, ranking.queries.height)))
     blocks = []
     for start in range(0, max(1, len(ks)), step):
         measures = [*precisions[start : start + step], *recalls[start : start + step]]
-        values = present(ranking, measure_queries(ranking, measures, columns, options), columns.by)
-        blocks.append(aggregate(values, columns.by, [str(m) for m in measures], aggregation))
-    wide = pl.concat([blocks[0].select(columns.by), *(b.drop(columns.by) for b in blocks)], how="horizontal")
+        values = present(ranking, measure_queries(rankings, measures), by)
+        blocks.append(aggregate(values, by, [aggregated(pl.col(str(m)), aggregation) for m in measures]))
+    wide = pl.concat([blocks[0].select(by), *(b.drop(by) for b in blocks)], how="horizontal")
     return wide.select(
-        *columns.by,
+        *by,
         k=pl.lit(list(ks), dtype=pl.List(pl.Int64)),
         precision=_listed(precisions),
         recall=_listed(recalls),

@@ -9,13 +9,15 @@ import polars as pl
 from polars_retrieval.columns import Columns, describe
 from polars_retrieval.errors import EmptyTargetError, ParameterError
 from polars_retrieval.formulas import FrameRanked
+from polars_retrieval.measures import REGISTRY
+from polars_retrieval.names import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from polars_retrieval.measures import Measure, Ranked
     from polars_retrieval.options import Aggregation, Options
-    from polars_retrieval.ranked_frame import Ranking
+    from polars_retrieval.ranked_frame import Ranking, Rankings
 
 MISSING = pl.col("missing")
 
@@ -32,14 +34,51 @@ def masked(value: pl.Expr, measure: Measure, ranked: Ranked, options: Options, *
     return value.cast(pl.Float64)
 
 
-def measure_queries(ranking: Ranking, measures: Sequence[Measure], columns: Columns, options: Options) -> pl.DataFrame:
+def measure_queries(rankings: Rankings, measures: Sequence[Measure], *, bounds: bool = False) -> pl.DataFrame:
     """Return the value of each measure for each query number; null where it is left out."""
-    if options.empty_target_action == "error":
-        check_defined(ranking, measures, columns)
-    check_ties(ranking, measures, columns)
-    ranked = FrameRanked(ranking)
-    values = {str(m): masked(m.value(ranked), m, ranked, options, missing=MISSING) for m in measures}
-    return ranked.values(values)
+    ranking = rankings.of(measures)
+    if rankings.options.empty_target_action == "error":
+        check_defined(ranking, measures, rankings.columns)
+    check_ties(ranking, measures, rankings.columns)
+    values = _values(rankings, {str(measure): measure for measure in measures})
+    return _with_bounds(values, rankings, measures) if bounds else values
+
+
+def _values(rankings: Rankings, measures: Mapping[str, Measure]) -> pl.DataFrame:
+    ranked = FrameRanked(rankings.of(measures.values()))
+    return ranked.values(
+        {name: masked(m.value(ranked), m, ranked, rankings.options, missing=MISSING) for name, m in measures.items()}
+    )
+
+
+def _with_bounds(values: pl.DataFrame, rankings: Rankings, measures: Sequence[Measure]) -> pl.DataFrame:
+    """Add the values if no unjudged document were relevant, and if all were."""
+    highest = {str(measure): measure for measure in measures}
+    # What stands below the list may be relevant, too, where a measure tells how much that could add.
+    residuals = {f"{m} residual": m(residual=True) for m in measures if "residual" in m.declaration.parameters}
+    ceiling = _values(rankings.with_unjudged_relevant(), {**highest, **residuals})
+    exprs = []
+    for name in highest:
+        high = pl.col(f"{name}_high")
+        if f"{name} residual" in residuals:
+            high = high + pl.col(f"{name} residual_high")
+        # The value itself is one that they may give; and it is null where the query is left out.
+        high = pl.when(pl.col(name).is_not_null()).then(pl.max_horizontal(name, high))
+        exprs += [pl.col(name), pl.col(name).alias(f"{name}_low"), high.alias(f"{name}_high")]
+    return pl.concat([values, ceiling.select(pl.all().name.suffix("_high"))], how="horizontal").select(exprs)
+
+
+def result_names(measures: Sequence[Measure], *, bounds: bool = False, n_queries: bool = False) -> list[str]:
+    """Return the names of the columns that evaluation gives for some measures."""
+    if bounds and (without := [measure for measure in measures if not measure.declaration.has_bounds]):
+        known = quoted(name for name, measure in REGISTRY.items() if measure.declaration.has_bounds)
+        msg = (
+            f"`bounds=True` asks for the limits that unjudged documents set to {quoted(without)}, which has none that "
+            f"are known; {known} have"
+        )
+        raise ParameterError(msg)
+    suffixes = ["", *(("_low", "_high") if bounds else ()), *(("_n",) if n_queries else ())]
+    return [f"{measure}{suffix}" for measure in measures for suffix in suffixes]
 
 
 def check_defined(ranking: Ranking, measures: Sequence[Measure], columns: Columns) -> None:
@@ -93,22 +132,16 @@ def _mixed(levels: pl.DataFrame) -> dict[str, pl.Expr]:
     }
 
 
-def per_query(ranking: Ranking, measures: Sequence[Measure], columns: Columns, options: Options) -> pl.DataFrame:
+def per_query(rankings: Rankings, measures: Sequence[Measure], *, bounds: bool = False) -> pl.DataFrame:
     """Return one row a query, in order of first appearance."""
-    values = measure_queries(ranking, measures, columns, options)
-    if ranking.grouping.lengths is None:
-        numbers = ranking.grouping.of_rows.unique(maintain_order=True)
-    else:
-        numbers = ranking.numbers()
-    return pl.concat([ranking.grouping.ids, values], how="horizontal")[numbers]
+    values = measure_queries(rankings, measures, bounds=bounds)
+    grouping = rankings.of(measures).grouping
+    return pl.concat([grouping.ids, values], how="horizontal")[grouping.numbers_in_order()]
 
 
-def aggregate(values: pl.DataFrame, by: Sequence[str], names: Sequence[str], aggregation: Aggregation) -> pl.DataFrame:
+def aggregate(values: pl.DataFrame, by: Sequence[str], exprs: Sequence[pl.Expr]) -> pl.DataFrame:
     """Aggregate per-query values to one row, or to one a group."""
-    expr = aggregated(pl.col(names), aggregation)
-    if by:
-        return values.group_by(by, maintain_order=True).agg(expr)
-    return values.select(expr)
+    return values.group_by(by, maintain_order=True).agg(exprs) if by else values.select(exprs)
 
 
 def aggregated(value: pl.Expr, aggregation: Aggregation) -> pl.Expr:
@@ -121,11 +154,20 @@ def aggregated(value: pl.Expr, aggregation: Aggregation) -> pl.Expr:
 
 
 def evaluate(
-    ranking: Ranking, measures: Sequence[Measure], columns: Columns, options: Options, aggregation: Aggregation
+    rankings: Rankings,
+    measures: Sequence[Measure],
+    aggregation: Aggregation,
+    *,
+    bounds: bool = False,
+    n_queries: bool = False,
 ) -> pl.DataFrame:
-    """Return one row (per group): each measure aggregated over queries."""
-    values = present(ranking, measure_queries(ranking, measures, columns, options), columns.by)
-    return aggregate(values, columns.by, [str(m) for m in measures], aggregation)
+    """Return one row (per group): each measure aggregated over queries, and over how many."""
+    values = measure_queries(rankings, measures, bounds=bounds)
+    exprs = [aggregated(pl.col(name), aggregation) for name in values.columns]
+    if n_queries:
+        exprs += [pl.col(str(measure)).count().alias(f"{measure}_n") for measure in measures]
+    aggregates = aggregate(present(rankings.of(measures), values, rankings.columns.by), rankings.columns.by, exprs)
+    return aggregates.select(*rankings.columns.by, *result_names(measures, bounds=bounds, n_queries=n_queries))
 
 
 def present(ranking: Ranking, values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -170,21 +170,52 @@ class GroupRanked(Ranked):
     def _in_group(self, what: pl.Expr) -> pl.Expr:
         return (self._group.count_above(what, self._end) - self._group.count_above(what, self._place)).cast(pl.Float64)
 
-    def sum_hits(self, value: pl.Expr) -> pl.Expr:
+    def _cut(self, alone: pl.Expr, k: int | None, tied: pl.Expr | None) -> pl.Expr:
+        """Give a document's value, 0 beyond k."""
+        within = alone if k is None else pl.when(self.above < k).then(alone).otherwise(0.0)
+        if not self.has_ties:
+            return within
+        return pl.when(self.tied > 1).then(alone * self.within(k) if tied is None else tied).otherwise(within)
+
+    def sum_hits(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the group's hits."""
-        return value.filter(self._hit).sum()
+        return self._of_all(self._cut(alone, k, tied)).filter(self._hit).sum()
 
-    def max_hits(self, value: pl.Expr) -> pl.Expr:
+    def sum_tied_hits(self, value: pl.Expr) -> pl.Expr:
+        """Add up a value of the hits in tie groups only."""
+        return value.filter(self._hit & (self.tied > 1)).sum()
+
+    def max_hits(self, alone: pl.Expr, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Give the largest value of the group's hits, 0 if it has none."""
-        return value.filter(self._hit).max().fill_null(0.0)
+        return self._cut(alone, None, tied).filter(self._hit).max().fill_null(0.0)
 
-    def sum_graded(self, value: pl.Expr) -> pl.Expr:
+    def max_hits_from(self, value: pl.Expr, step: pl.Expr, n_steps: int) -> list[pl.Expr]:
+        """Give the largest value of the hits at each step or later."""
+        return [value.filter(self._hit & (step >= first)).max().fill_null(0.0) for first in range(n_steps)]
+
+    def first_hit(self, value: pl.Expr) -> pl.Expr:
+        """Give a value of the first hit, or of its tie group, 0 if there is none."""
+        return value.filter(self._hit).first().fill_null(0.0)
+
+    def sum_graded(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the group's retrieved documents that have a grade above 0."""
-        return value.filter(self._group.in_order(self._group.grade) > 0).sum()
+        return self._of_all(self._cut(alone, k, tied)).filter(self._group.in_order(self._group.grade) > 0).sum()
 
-    def sum_judged(self, value: pl.Expr, of_all: pl.Expr) -> pl.Expr:  # noqa: ARG002 (this asks each document)
+    def sum_judged(
+        self,
+        alone: pl.Expr,
+        k: int | None = None,
+        *,
+        tied: pl.Expr | None = None,
+        of_all: pl.Expr,  # noqa: ARG002 (this asks each document)
+    ) -> pl.Expr:
         """Add up a value of the group's retrieved documents that were judged."""
-        return value.filter(self._group.in_order(self._group.relevance).is_not_null()).sum()
+        judged = self._group.in_order(self._group.relevance).is_not_null()
+        return self._of_all(self._cut(alone, k, tied)).filter(judged).sum()
+
+    def _of_all(self, value: pl.Expr) -> pl.Expr:
+        """Give a value for every document, also if it is a constant."""
+        return pl.when(self.above.is_not_null()).then(value)
 
     def ideal(self, gain: Function, discount: Function, k: int | None) -> pl.Expr:
         """Add up gain times discount with the group's documents in their best order."""
@@ -197,18 +228,22 @@ class GroupRanked(Ranked):
         """Give a function of the document's grade."""
         return function(self._group.in_order(self._group.grade))
 
-    def expected(self, function: Function, k: int | None) -> pl.Expr:
-        """Give the expected value of a function of the document's rank that is 0 beyond k."""
-        rank = pl.int_range(1, self.n_retrieved.cast(pl.Int64) + 1)
-        at_rank = function(rank)
-        if k is not None:
-            at_rank = pl.when(rank <= k).then(at_rank).otherwise(0.0)
-        in_group = (sum_down_to(at_rank, self._end) - sum_down_to(at_rank, self._place)) / self.tied
-        return self.if_tied(in_group, at_rank)
+    def at_rank(self, function: Function) -> pl.Expr:
+        """Give a function of the rank of a document that stands alone."""
+        return function(self._ranks())
 
-    def product_above(self, factor: pl.Expr) -> pl.Expr:
-        """Multiply a value of the graded documents that are ranked above the document."""
-        return factor.cum_prod().shift(1, fill_value=1.0)
+    def in_group(self, function: Function, k: int | None) -> pl.Expr:
+        """Give the mean, over the ranks of the document's tie group, of a function of rank that is 0 beyond k."""
+        rank = self._ranks()
+        values = function(rank) if k is None else pl.when(rank <= k).then(function(rank)).otherwise(0.0)
+        return (sum_down_to(values, self._end) - sum_down_to(values, self._place)) / self.tied
+
+    def _ranks(self) -> pl.Expr:
+        return pl.int_range(1, self.n_retrieved.cast(pl.Int64) + 1)
+
+    def product_above(self, factor: Function) -> pl.Expr:
+        """Multiply a function of the grades of the documents ranked above the document."""
+        return self.of_grade(factor).cum_prod().shift(1, fill_value=1.0)
 
     def sum_places(self, n: pl.Expr, term: Callable[..., pl.Expr], *values: pl.Expr) -> pl.Expr:
         """Add up ``term(place, *values)`` for places 1 to n."""

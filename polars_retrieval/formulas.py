@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from polars_retrieval.measures import Ranked
-from polars_retrieval.ranked_frame import COUNTS, GRADED, Ranking
+from polars_retrieval.ranked_frame import COUNTS, GRADED, RELEVANT, Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from polars_retrieval.measures.ranked import Function
 
+_JUDGED, _NONRELEVANT = pl.col("judged"), pl.col("nonrelevant")
+
 
 @dataclass
 class _Terms:
@@ -25,23 +28,23 @@ class _Terms:
 
     kind: str
     columns: dict[str, pl.Expr] = field(default_factory=dict)
-    names: dict[object, str] = field(default_factory=dict)
+    _names: dict[object, str] = field(default_factory=dict)
 
-    def name(self, key: object, make: Callable[[], pl.Expr]) -> str:
-        if key not in self.names:
-            self.names[key] = f"{self.kind} {len(self.names)}"
-            self.columns[self.names[key]] = make().alias(self.names[key])
-        return self.names[key]
-
-    def add(self, expr: pl.Expr) -> pl.Expr:
-        return pl.col(self.name(expr.meta.serialize(), lambda: expr))
+    def add(self, expr: pl.Expr, key: object = None) -> str:
+        """Return the name of the column."""
+        key = expr.meta.serialize() if key is None else key
+        if key not in self._names:
+            self._names[key] = f"{self.kind} {len(self._names)}"
+            self.columns[self._names[key]] = expr.alias(self._names[key])
+        return self._names[key]
 
 
 class FrameRanked(Ranked):
     """Every query's ranked list: formulas that read it are collected, and computed together by `values`.
 
     Values of a document are columns of the hits, and those of a query columns of the queries. What sums up hits is
-    put down, and a column of its name returned.
+    put down, and the column that will hold the sums returned. Hits that stand alone, which are nearly all, are summed
+    up once for all cutoffs; only those in tie groups need every formula for itself.
     """
 
     # As floats: unsigned integers would wrap around below 0.
@@ -51,38 +54,36 @@ class FrameRanked(Ranked):
     above, tied = pl.col("above").cast(pl.Float64), pl.col("tied").cast(pl.Float64)
 
     def __init__(self, ranking: Ranking) -> None:
-        self._ranking = ranking
-        self._levels = ranking.levels
+        self._ranking, self._levels = ranking, ranking.levels
         self.has_ties = ranking.has_ties
-        if not ranking.has_ties:
-            self.tied = pl.lit(1.0)
         largest = ranking.levels["grade"].max()
         self.largest_grade = float(largest) if isinstance(largest, float) else 0.0
-        self._of_hits, self._of_ideal = _Terms("value"), _Terms("value")
-        self._sums, self._maxima, self._ideal_sums = _Terms("sum"), _Terms("maximum"), _Terms("ideal")
+        self._values, self._ideal = _Terms("value"), _Terms("ideal")
+        self._alone, self._tied = _Terms("alone"), _Terms("tied")
+        self._maxima, self._tied_maxima = _Terms("maximum"), _Terms("tied maximum")
+        self._stepped, self._first = _Terms("stepped"), _Terms("first")
+        self._cutoffs: set[int] = set()
+        self._n_steps: dict[tuple[str, str], int] = {}
         self._places: dict[str, _Places] = {}
-        self._tables: dict[object, tuple[pl.Series, pl.Series]] = {}
 
     # --- of a document ---
 
     @property
     def hits_above(self) -> pl.Expr:
         """Hits ranked above the document's tie group."""
-        return self._count(pl.col("relevant"), "first", "start")
+        return self._count(RELEVANT, "first", "start")
 
     @property
     def tied_hits(self) -> pl.Expr:
         """Hits in the document's tie group."""
-        return self._count(pl.col("relevant"), "start", "end") if self.has_ties else pl.lit(1.0)
+        return self._count(RELEVANT, "start", "end") if self.has_ties else pl.lit(1.0)
 
     @property
     def nonrelevant_above(self) -> pl.Expr:
         """Documents ranked above its tie group that were judged, and are neither relevant nor negative."""
-        nonrelevant = pl.col("nonrelevant")
-        counted = self._count(nonrelevant, "first", "start")
-        if not self._levels["nonrelevant"][0]:
-            return counted
-        return self.above - self._count(~nonrelevant, "first", "start")
+        if self._levels["nonrelevant"][0]:
+            return self.above - self._count(~_NONRELEVANT, "first", "start")
+        return self._count(_NONRELEVANT, "first", "start")
 
     def _count(self, what: pl.Expr, start: str, end: str) -> pl.Expr:
         """Count hits of some levels from one row of the hits to another."""
@@ -92,76 +93,116 @@ class FrameRanked(Ranked):
         else:
             before = pl.lit(counted).gather(pl.col("level")).cast(pl.UInt32).cum_sum()
             count = _down_to(before, end).cast(pl.Float64) - _down_to(before, start)
-        return self._of_hits.add(count)
+        return pl.col(self._values.add(count))
 
     def of_grade(self, function: Function) -> pl.Expr:
         """Give a function of the document's grade."""
         values = self._levels.select(function(pl.col("grade")).cast(pl.Float64)).to_series()
         return pl.lit(values[1]) if len(values) == 2 else pl.lit(values).gather(pl.col("level"))  # noqa: PLR2004
 
-    def expected(self, function: Function, k: int | None) -> pl.Expr:
-        """Give the expected value of a function of the document's rank that is 0 beyond k."""
-        key = (function(pl.col("rank")).meta.serialize(), k)
-        return pl.col(self._of_hits.name(key, lambda: self._expected(*self._table(function, k))))
+    def at_rank(self, function: Function) -> pl.Expr:
+        """Give a function of the rank of a document that stands alone."""
+        at_rank = pl.lit(self._at_ranks(function)).gather(pl.col("above"))
+        return pl.col(self._values.add(at_rank, key=_key(function)))
 
-    def _expected(self, at_rank: pl.Series, down_to: pl.Series) -> pl.Expr:
-        above, end = pl.col("above"), pl.col("above") + pl.col("tied")
-        alone = pl.lit(at_rank).gather(above)
-        in_group = (pl.lit(down_to).gather(end) - pl.lit(down_to).gather(above)) / self.tied
-        return self.if_tied(in_group, alone)
+    def in_group(self, function: Function, k: int | None) -> pl.Expr:
+        """Give the mean, over the ranks of the document's tie group, of a function of rank that is 0 beyond k."""
+        if not self.has_ties:
+            return pl.lit(0.0)
+        sums = _between(self._down_to_ranks(function, k), pl.col("above"), pl.col("above") + pl.col("tied"))
+        return pl.col(self._values.add(sums / self.tied, key=(_key(function), k)))
 
-    def _table(self, function: Function, k: int | None) -> tuple[pl.Series, pl.Series]:
-        """Return a function's values at the ranks from 1, as far as any list goes, and its sums down to those from 0."""
-        longest = self._ranking.queries.select(pl.max_horizontal("n_retrieved", "n_graded").max()).item() or 0
-        rank = pl.int_range(1, longest + 1).alias("rank")
-        at_rank = pl.select(rank).select(function(pl.col("rank")).cast(pl.Float64)).to_series()
+    @cached_property
+    def _longest(self) -> int:
+        """How far any list goes."""
+        longest = self._ranking.queries.select(pl.max_horizontal("n_retrieved", "n_graded").max()).item()
+        return int(longest or 0)
+
+    def _at_ranks(self, function: Function) -> pl.Series:
+        """Return a function's values at the ranks from 1."""
+        ranks = pl.DataFrame({"rank": pl.int_range(1, self._longest + 1, eager=True)})
+        return ranks.select(function(pl.col("rank")).cast(pl.Float64)).to_series()
+
+    def _down_to_ranks(self, function: Function, k: int | None) -> pl.Series:
+        """Return the sums of a function, 0 beyond k, down to the ranks from 0."""
+        values = self._at_ranks(function)
         if k is not None:
-            at_rank = pl.concat([at_rank.head(k), pl.zeros(max(0, longest - k), dtype=pl.Float64, eager=True)])
-        return at_rank, pl.concat([pl.Series([0.0]), at_rank.cum_sum()])
+            values = pl.concat([values.head(k), pl.zeros(max(0, len(values) - k), dtype=pl.Float64, eager=True)])
+        return pl.concat([pl.Series([0.0]), values.cum_sum()])
 
-    def product_above(self, factor: pl.Expr) -> pl.Expr:
-        """Multiply a value of the graded documents that are ranked above the document."""
+    def product_above(self, factor: Function) -> pl.Expr:
+        """Multiply a function of the grades of the documents ranked above the document."""
+        if len(self._levels) == 2:  # noqa: PLR2004 (level 0 and one above: the hits above are all alike)
+            value = self._levels.select(factor(pl.col("grade"))).item(1, 0)
+            powers = pl.select(pl.lit(value).pow(pl.int_range(self._longest + 1))).to_series()
+            n_above = pl.int_range(pl.len(), dtype=pl.UInt32) - pl.col("first")
+            return pl.col(self._values.add(pl.lit(powers).gather(n_above)))
         # As whole numbers, the sums of the logarithms over all queries lose nothing in the difference within one.
-        n = self._ranking.queries["n_graded"].max()
-        scale = 2.0**62 / (1075 * max(1, n if isinstance(n, int) else 0))  # no float is below 2^-1075
-        log = (factor.log(2).clip(lower_bound=-1075) * scale).round().cast(pl.Int64)
-        log = pl.when(pl.col("level") > 0).then(log)  # one for every hit, also if it is a constant
+        scale = 2.0**62 / (1075 * max(1, self._longest))  # no float is below 2^-1075
+        log = self.of_grade(lambda grade: (factor(grade).log(2).clip(lower_bound=-1075) * scale).round())
+        log = pl.when(pl.col("level") > 0).then(log).cast(pl.Int64)  # one for every hit, also if it is a constant
         above = log.cum_sum() - log
-        return 2 ** ((above - above.gather(pl.col("first"))) / scale)
+        return pl.col(self._values.add(2 ** ((above - above.gather(pl.col("first"))) / scale)))
 
     # --- of a query ---
 
-    def sum_hits(self, value: pl.Expr) -> pl.Expr:
+    def sum_hits(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the query's hits."""
-        return self._sums.add(self._where(pl.col("relevant"), value))
+        return self._sum(RELEVANT, alone, k, tied)
 
-    def max_hits(self, value: pl.Expr) -> pl.Expr:
-        """Give the largest value of the query's hits, 0 if it has none."""
-        return self._maxima.add(self._where(pl.col("relevant"), value))
-
-    def sum_graded(self, value: pl.Expr) -> pl.Expr:
+    def sum_graded(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the query's retrieved documents that have a grade above 0."""
-        return self._sums.add(self._where(GRADED, value))
+        return self._sum(GRADED, alone, k, tied)
 
-    def sum_judged(self, value: pl.Expr, of_all: pl.Expr) -> pl.Expr:
+    def sum_judged(
+        self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None, of_all: pl.Expr
+    ) -> pl.Expr:
         """Add up a value of the query's retrieved documents that were judged."""
-        judged = self._levels["judged"]
-        return of_all if judged[0] else self._sums.add(self._where(pl.col("judged"), value))
+        return of_all if self._levels["judged"][0] else self._sum(_JUDGED, alone, k, tied)
+
+    def _sum(self, what: pl.Expr, alone: pl.Expr, k: int | None, tied: pl.Expr | None) -> pl.Expr:
+        if k is not None:
+            self._cutoffs.add(k)
+        total = pl.col(f"{self._alone.add(self._where(what, alone))} within {k}")
+        if not self.has_ties:
+            return total
+        tied = alone * self.within(k) if tied is None else tied
+        return total + pl.col(self._tied.add(self._where(what, tied)))
+
+    def sum_tied_hits(self, value: pl.Expr) -> pl.Expr:
+        """Add up a value of the hits in tie groups only."""
+        return pl.col(self._tied.add(self._where(RELEVANT, value)))
+
+    def max_hits(self, alone: pl.Expr, *, tied: pl.Expr | None = None) -> pl.Expr:
+        """Give the largest value of the query's hits, 0 if it has none."""
+        largest = pl.col(self._maxima.add(self._where(RELEVANT, alone)))
+        if not self.has_ties:
+            return largest
+        tied = alone if tied is None else tied
+        return pl.max_horizontal(largest, pl.col(self._tied_maxima.add(self._where(RELEVANT, tied))))
+
+    def max_hits_from(self, value: pl.Expr, step: pl.Expr, n_steps: int) -> list[pl.Expr]:
+        """Give the largest value of the hits at each step or later."""
+        whole_step = step.clip(0, n_steps - 1).cast(pl.UInt32, strict=False).fill_null(0)  # NaN where none is relevant
+        names = self._stepped.add(self._where(RELEVANT, value)), self._stepped.add(whole_step)
+        self._n_steps[names] = n_steps
+        return [pl.col(f"{names} from {first}") for first in range(n_steps)]
+
+    def first_hit(self, value: pl.Expr) -> pl.Expr:
+        """Give a value of the first hit, or of its tie group, 0 if there is none."""
+        return pl.col(self._first.add(value))
 
     def ideal(self, gain: Function, discount: Function, k: int | None) -> pl.Expr:
         """Add up gain times discount with the query's documents in their best order."""
-        down_to = self._table(discount, k)[1]
-        above, end = pl.col("above"), pl.col("above") + pl.col("tied")
-        gains = self.of_grade(gain) * (pl.lit(down_to).gather(end) - pl.lit(down_to).gather(above))
-        return self._ideal_sums.add(gains)
+        discounts = _between(self._down_to_ranks(discount, k), pl.col("above"), pl.col("above") + pl.col("tied"))
+        return pl.col(self._ideal.add(self.of_grade(gain) * discounts))
 
     def sum_places(self, n: pl.Expr, term: Callable[..., pl.Expr], *values: pl.Expr) -> pl.Expr:
         """Add up, for a query, ``term(place, *values)`` for places 1 to n."""
         name = f"places {len(self._places)}"
         names = [f"value {i}" for i in range(len(values))]
-        self._places[name] = _Places(
-            n, dict(zip(names, values, strict=True)), term(pl.col("place"), *map(pl.col, names))
-        )
+        of_place = term(pl.col("place"), *map(pl.col, names))
+        self._places[name] = _Places(n, dict(zip(names, values, strict=True)), of_place)
         return pl.col(name)
 
     def _where(self, what: pl.Expr, value: pl.Expr) -> pl.Expr:
@@ -171,31 +212,155 @@ class FrameRanked(Ranked):
             return value
         return pl.when(pl.lit(counted).gather(pl.col("level"))).then(value).otherwise(0.0)
 
+    # --- values ---
+
     def values(self, exprs: Mapping[str, pl.Expr]) -> pl.DataFrame:
         """Compute values for each query number."""
-        queries = self._ranking.queries.with_columns(
-            *self._reduced(self._ranking.hits, {**self._sums.columns, **self._maxima.columns}, self._of_hits.columns),
-            *self._reduced(self._ideal(), self._ideal_sums.columns, {}),
-        )
+        hits = self._ranking.with_counts(self._ranking.hits).with_columns(**self._values.columns)
+        queries = self._ranking.queries.with_columns(*self._of_hits(hits), *self._of_tied(hits), *self._of_ideal())
         sums = [places.sum(queries).alias(name) for name, places in self._places.items()]
         return queries.with_columns(sums).lazy().select(**exprs).collect()
 
-    def _ideal(self) -> pl.LazyFrame:
-        return pl.LazyFrame() if self._ranking.ideal is None else self._ranking.ideal.lazy()
-
-    def _reduced(
-        self, hits: pl.LazyFrame, terms: Mapping[str, pl.Expr], values: Mapping[str, pl.Expr]
-    ) -> list[pl.Series]:
-        """Add up values of hits, or find the largest, for each query number."""
-        if not terms:
+    def _of_hits(self, hits: pl.LazyFrame) -> list[pl.Series]:
+        """Reduce values of all hits; those in tie groups have no part in the sums and maxima of those alone."""
+        kinds = (self._alone, self._maxima, self._stepped, self._first)
+        columns = {name: expr for kind in kinds for name, expr in kind.columns.items()}
+        if not columns:
             return []
-        rows = self._ranking.with_counts(hits).with_columns(**values).select("query", **terms).collect()
-        numbers, n = rows["query"].to_numpy(), self._ranking.queries.height
+        rows = hits.select("query", "level", "above", "tied", **columns).collect()
         reduced = []
-        for name in terms:
-            reduce = _largest if name in self._maxima.columns else _sum
-            reduced.append(pl.Series(name, reduce(numbers, rows[name].cast(pl.Float64).to_numpy(), n)))
-        return reduced
+        if self._stepped.columns or self._first.columns:
+            query = _ByQuery.of(rows, self._ranking.queries.height)
+            for (value, step), n_steps in self._n_steps.items():
+                largest = query.largest_from(rows[value], rows[step], n_steps)
+                reduced += [column.alias(f"{(value, step)} from {first}") for first, column in enumerate(largest)]
+            reduced += self._of_first_hits(rows)
+        if self.has_ties and (self._alone.columns or self._maxima.columns):
+            rows = rows.filter(pl.col("tied") == 1)
+        query = _ByQuery.of(rows, self._ranking.queries.height)
+        reduced += [query.largest(rows[name]) for name in self._maxima.columns]
+        return [*reduced, *self._sums_within(rows, query)]
+
+    def _of_tied(self, hits: pl.LazyFrame) -> list[pl.Series]:
+        """Reduce values of the hits in tie groups."""
+        columns = {**self._tied.columns, **self._tied_maxima.columns}
+        if not columns:
+            return []
+        rows = hits.filter(pl.col("tied") > 1).select("query", **columns).collect()
+        query = _ByQuery.of(rows, self._ranking.queries.height)
+        maxima = [query.largest(rows[name]) for name in self._tied_maxima.columns]
+        return [*(query.sum(rows[name]) for name in self._tied.columns), *maxima]
+
+    def _of_ideal(self) -> list[pl.Series]:
+        """Add up values of the documents in their best order."""
+        if not self._ideal.columns or self._ranking.ideal is None:
+            return []
+        rows = self._ranking.ideal.lazy().select("query", **self._ideal.columns).collect()
+        query = _ByQuery.of(rows, self._ranking.queries.height)
+        return [query.sum(rows[name]) for name in self._ideal.columns]
+
+    def _of_first_hits(self, rows: pl.DataFrame) -> list[pl.Series]:
+        """Take values of each query's first hit."""
+        relevant = self._levels["relevant"]
+        hits = rows if relevant[1:].all() else rows.filter(pl.lit(relevant).gather(pl.col("level")))
+        first = _ByQuery.of(hits, self._ranking.queries.height)
+        return [first.first(hits[name]) for name in self._first.columns]
+
+    def _sums_within(self, rows: pl.DataFrame, query: _ByQuery) -> list[pl.Series]:
+        """Add up values of hits, each once, for all cutoffs."""
+        import numpy as np
+
+        cutoffs = sorted(self._cutoffs)
+        # Of each rank, how many cutoffs are above it; hits of a query are added up by that, and then from the top.
+        beyond = np.searchsorted(cutoffs, np.arange(self._longest), side="right")
+        part = beyond[rows["above"].to_numpy()] if cutoffs else None
+        sums = []
+        for name, expr in self._alone.columns.items():
+            values = None if expr.meta.eq(_ONE.alias(name)) else rows[name]
+            parts = query.sum_by(values, part, len(cutoffs) + 1)
+            within = np.cumsum(parts, axis=1)
+            sums += [pl.Series(f"{name} within {k}", within[:, i]) for i, k in enumerate([*cutoffs, None])]
+        return sums
+
+
+_ONE = pl.lit(1.0)
+
+
+def _key(function: Function) -> bytes:
+    return function(pl.col("rank")).meta.serialize()
+
+
+def _between(sums: pl.Series, start: pl.Expr, end: pl.Expr) -> pl.Expr:
+    """Give the difference of running sums."""
+    return pl.lit(sums).gather(end) - pl.lit(sums).gather(start)
+
+
+def _down_to(running_sum: pl.Expr, row: str) -> pl.Expr:
+    """Give the sum of the rows before that in a column."""
+    last = pl.max_horizontal(pl.col(row), 1) - 1
+    return pl.when(pl.col(row) > 0).then(running_sum.gather(last)).otherwise(0)
+
+
+@dataclass(frozen=True)
+class _ByQuery:
+    """The queries of rows, which stand together, and reductions of values by them; a query without rows has 0."""
+
+    numbers: NDArray[np.intp]
+    n: int
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, n: int) -> _ByQuery:
+        """Read the column `query`, of numbers below n."""
+        import numpy as np
+
+        return cls(rows["query"].to_numpy().astype(np.intp), n)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp]:
+        import numpy as np
+
+        return np.flatnonzero(np.diff(self.numbers, prepend=-1))
+
+    def sum(self, values: pl.Series) -> pl.Series:
+        """Add up values."""
+        return pl.Series(values.name, self.sum_by(values, None, 1)[:, 0])
+
+    def sum_by(self, values: pl.Series | None, part: NDArray[np.intp] | None, n_parts: int) -> NDArray[np.float64]:
+        """Add up values, or count rows, for each query and part of it: a matrix."""
+        import numpy as np
+
+        # Numbers are their own places in an array: cheaper than to group.
+        place = self.numbers if part is None else self.numbers * n_parts + part
+        weights = None if values is None else values.cast(pl.Float64).to_numpy()
+        sums = np.bincount(place, weights=weights, minlength=self.n * n_parts)
+        return sums.astype(np.float64, copy=False).reshape(self.n, n_parts)
+
+    def first(self, values: pl.Series) -> pl.Series:
+        """Take the first value of each query."""
+        return self._filled(values.name, values.gather(self._starts).cast(pl.Float64).to_numpy())
+
+    def largest(self, values: pl.Series) -> pl.Series:
+        """Find the largest value of each query."""
+        import numpy as np
+
+        values_of = values.cast(pl.Float64).to_numpy()
+        return self._filled(values.name, np.maximum.reduceat(values_of, self._starts) if len(values_of) else values_of)
+
+    def _filled(self, name: str, values: NDArray[np.float64]) -> pl.Series:
+        import numpy as np
+
+        filled = np.zeros(self.n)
+        filled[self.numbers[self._starts]] = values
+        return pl.Series(name, filled)
+
+    def largest_from(self, values: pl.Series, steps: pl.Series, n_steps: int) -> list[pl.Series]:
+        """Find the largest value of each query at step 0 or later, at step 1 or later, and so on."""
+        import numpy as np
+
+        by_step = _ByQuery(self.numbers * n_steps + steps.to_numpy(), self.n * n_steps).largest(values)
+        matrix = by_step.to_numpy().reshape(self.n, n_steps)
+        largest = np.maximum.accumulate(matrix[:, ::-1], axis=1)[:, ::-1]
+        return [pl.Series(largest[:, step]) for step in range(n_steps)]
 
 
 @dataclass(frozen=True)
@@ -212,29 +377,4 @@ class _Places:
         one_a_row = queries.lazy().select(places, **self.values).with_row_index("query")
         one_a_row = one_a_row.explode("place", empty_as_null=False).with_columns(pl.col("place").cast(pl.Float64))
         terms = one_a_row.select("query", term=self.term).collect()
-        return pl.Series(_sum(terms["query"].to_numpy(), terms["term"].to_numpy(), queries.height))
-
-
-def _down_to(running_sum: pl.Expr, row: str) -> pl.Expr:
-    """Give the sum of the rows before that in a column."""
-    last = pl.max_horizontal(pl.col(row), 1) - 1
-    return pl.when(pl.col(row) > 0).then(running_sum.gather(last)).otherwise(0)
-
-
-def _sum(numbers: NDArray[np.uint32], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Add up values by number; those that do not occur have 0."""
-    import numpy as np
-
-    # Numbers are their own places in an array: cheaper than to group.
-    return np.bincount(numbers, weights=values, minlength=n).astype(np.float64, copy=False)
-
-
-def _largest(numbers: NDArray[np.uint32], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Find the largest of the values of each number, which stand together; those that do not occur have 0."""
-    import numpy as np
-
-    largest = np.zeros(n)
-    starts = np.flatnonzero(np.diff(numbers, prepend=np.uint32(2**32 - 1)))
-    if len(starts):
-        largest[numbers[starts]] = np.maximum.reduceat(values, starts)
-    return largest
+        return _ByQuery.of(terms, queries.height).sum(terms["term"])

@@ -9,9 +9,9 @@ import polars as pl
 from polars_retrieval import curve, evaluation, ranked_rows
 from polars_retrieval.columns import Columns, check_free
 from polars_retrieval.inputs import Input
-from polars_retrieval.measures import Measure, all_reads, parse_all
+from polars_retrieval.measures import Measure, parse_all
 from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff, check_row_ties
-from polars_retrieval.ranked_frame import rank_frame
+from polars_retrieval.ranked_frame import Rankings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,15 +47,20 @@ if TYPE_CHECKING:
 
         missing_queries: MissingQueries
         empty_target_action: EmptyTargetAction
+        bounds: bool
 
     class EvaluateOptions(PerQueryOptions, total=False):
         """Options of `evaluate`."""
 
         aggregation: Aggregation
+        n_queries: bool
 
-    class CurveOptions(EvaluateOptions, total=False):
+    class CurveOptions(RankOptions, total=False):
         """Options of `pr_curve`."""
 
+        missing_queries: MissingQueries
+        empty_target_action: EmptyTargetAction
+        aggregation: Aggregation
         max_k: int | None
         adaptive_k: bool
 
@@ -81,6 +86,8 @@ def evaluate(
     ignore_index: int | None = None,
     min_relevance: float = 1,
     aggregation: Aggregation = "mean",
+    bounds: bool = False,
+    n_queries: bool = False,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Measure how well a system ranks: each measure, averaged over queries.
 
@@ -127,6 +134,12 @@ def evaluate(
     aggregation
         ``"mean"``, ``"median"`` (the lower of the two in the middle), ``"min"``, ``"max"``, or a function from the
         expression of the queries' values to that of their aggregate.
+    bounds
+        Also give, for each measure, the lowest and the highest value that the unjudged documents could make of it: as
+        `precision@10_low` and `precision@10_high`. `pr.metrics()` says which measures have such bounds.
+    n_queries
+        Also give, for each measure, over how many queries its aggregate is: as `recall@10_n`. Queries that options
+        leave out are not among them, and measures differ in which these are.
 
     Returns
     -------
@@ -184,16 +197,19 @@ def evaluate(
         min_relevance=min_relevance,
     )
     check_aggregation(aggregation)
-    names = [str(measure) for measure in measures]
+    check_bool("bounds", bounds)
+    check_bool("n_queries", n_queries)
+    names = evaluation.result_names(measures, bounds=bounds, n_queries=n_queries)
+    types = {name: pl.UInt32 if n_queries and name.endswith("_n") else pl.Float64 for name in names}
     check_free(names, columns.by)
     return _apply(
         run,
         qrels,
         columns,
         lambda frame: evaluation.evaluate(
-            rank_frame(frame, columns, options, all_reads(measures)), measures, columns, options, aggregation
+            Rankings(frame, columns, options), measures, aggregation, bounds=bounds, n_queries=n_queries
         ),
-        lambda schema: {**{name: schema[name] for name in columns.by}, **dict.fromkeys(names, pl.Float64)},
+        lambda schema: {**{name: schema[name] for name in columns.by}, **types},
         needs_doc=ties == "doc_id",
     )
 
@@ -218,6 +234,7 @@ def per_query(
     empty_target_action: EmptyTargetAction = "neg",
     ignore_index: int | None = None,
     min_relevance: float = 1,
+    bounds: bool = False,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Measure how well a system ranks, query by query.
 
@@ -260,15 +277,14 @@ def per_query(
         ignore_index=ignore_index,
         min_relevance=min_relevance,
     )
-    names = [str(measure) for measure in measures]
+    check_bool("bounds", bounds)
+    names = evaluation.result_names(measures, bounds=bounds)
     check_free(names, columns.ids)
     return _apply(
         run,
         qrels,
         columns,
-        lambda frame: evaluation.per_query(
-            rank_frame(frame, columns, options, all_reads(measures)), measures, columns, options
-        ),
+        lambda frame: evaluation.per_query(Rankings(frame, columns, options), measures, bounds=bounds),
         lambda schema: {**{name: schema[name] for name in columns.ids}, **dict.fromkeys(names, pl.Float64)},
         needs_doc=ties == "doc_id",
     )
@@ -356,9 +372,7 @@ def pr_curve(
         run,
         qrels,
         columns,
-        lambda frame: curve.curve(
-            rank_frame(frame, columns, options), max_k, columns, options, aggregation, adaptive_k=adaptive_k
-        ),
+        lambda frame: curve.curve(Rankings(frame, columns, options), max_k, aggregation, adaptive_k=adaptive_k),
         lambda schema: {**{name: schema[name] for name in columns.by}, **values},
         needs_doc=ties == "doc_id",
     )

@@ -89,6 +89,12 @@ class Grouping:
             lengths = np.bincount(self.of_rows.to_numpy(), minlength=self.n_numbers)
         return pl.Series(lengths).cast(pl.UInt32)
 
+    def numbers_in_order(self) -> pl.Series:
+        """Return the numbers that have rows, in order of first appearance."""
+        if self.lengths is None:
+            return self.of_rows.unique(maintain_order=True)
+        return pl.Series(self.lengths > 0).arg_true()
+
     def filter(self, mask: pl.Series) -> Grouping:
         """Keep the rows where ``mask`` is true, and every number."""
         kept = Grouping(self.ids, None, self.of_rows.filter(mask))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import polars as pl
 
 from polars_retrieval import expressions, frames
+from polars_retrieval.errors import ParameterError
 from polars_retrieval.measures import REGISTRY
+from polars_retrieval.names import hint, quoted
+from polars_retrieval.options import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from typing_extensions import Unpack
 
     from polars_retrieval.frames import (
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
         RankOptions,
     )
     from polars_retrieval.measures import Measure
+
+    _Method = TypeVar("_Method", bound=Callable[..., pl.Expr])
 
 
 @pl.api.register_dataframe_namespace("retrieval")
@@ -79,6 +88,40 @@ class LazyFrameRetrieval:
         return frames.judge(self._frame, qrels, **options)
 
 
+def _signature(function: Callable[..., pl.Expr], own: Iterable[inspect.Parameter] = ()) -> inspect.Signature:
+    """Write a function of `expressions` as a method: its first argument is `self`, all but `score` come by name."""
+    _, *given = inspect.signature(function).parameters.values()
+    score = [parameter for parameter in given if parameter.name == "score"]
+    by_name = [*own, *(parameter for parameter in given if parameter.kind is parameter.KEYWORD_ONLY)]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in given):
+        by_name += inspect.signature(Options).parameters.values()
+    receiver = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in by_name]
+    return inspect.Signature([receiver, *score, *named], return_annotation="pl.Expr")
+
+
+def _takes_what(
+    function: Callable[..., pl.Expr], own: Iterable[inspect.Parameter] = ()
+) -> Callable[[_Method], _Method]:
+    """Give a method the signature of the function that it calls, and refuse all other parameters."""
+    signature = _signature(function, own)
+    known = [name for name, parameter in signature.parameters.items() if parameter.kind is parameter.KEYWORD_ONLY]
+
+    def decorate(method: _Method) -> _Method:
+        @functools.wraps(method)
+        def checked(*given: Any, **options: Any) -> pl.Expr:
+            for name in options:
+                if name not in signature.parameters:
+                    msg = f"`{method.__name__}` has no parameter `{name}`; it takes {quoted(known)}.{hint(name, known)}"
+                    raise ParameterError(msg)
+            return method(*given, **options)
+
+        checked.__signature__ = signature  # type: ignore[attr-defined]
+        return cast("_Method", checked)
+
+    return decorate
+
+
 @pl.api.register_expr_namespace("retrieval")
 class ExprRetrieval:
     """Ranking and measures within groups, for `group_by().agg()` and `.over()`.
@@ -114,6 +157,7 @@ class ExprRetrieval:
     def __init__(self, expr: pl.Expr) -> None:
         self._expr = expr
 
+    @_takes_what(expressions.rank)
     def rank(self, **options: Any) -> pl.Expr:
         """Rank scores within the group, from 1; null where the score is null.
 
@@ -122,6 +166,7 @@ class ExprRetrieval:
         """
         return expressions.rank(self._expr, **options)
 
+    @_takes_what(expressions.cumulative_hits)
     def cumulative_hits(self, score: pl.Expr | str, **options: Any) -> pl.Expr:
         """Count, for each row, the relevant documents at its rank and above.
 
@@ -129,23 +174,24 @@ class ExprRetrieval:
         """
         return expressions.cumulative_hits(self._expr, score, **options)
 
+    @_takes_what(expressions.pr_curve)
     def pr_curve(self, score: pl.Expr | str, **options: Any) -> pl.Expr:
         """Trace the group's precision and recall: a struct of the lists `k`, `precision` and `recall`.
 
-        Takes `max_k`, `adaptive_k` and what the measures take.
+        Takes `max_k`, `adaptive_k` and what the measures take beside their own parameters.
         """
         return expressions.pr_curve(self._expr, score, **options)
 
 
-def _method(measure: Measure) -> Any:
-    def method(self: ExprRetrieval, score: pl.Expr | str, **options: Any) -> pl.Expr:
+def _method(measure: Measure) -> Callable[..., pl.Expr]:
+    def method(self: ExprRetrieval, score: expressions.IntoExpr, **options: Any) -> pl.Expr:
         own = {name: options.pop(name) for name in measure.declaration.parameters if name in options}
         return expressions.measure(self._expr, score, measure(**own), **options)
 
     method.__name__ = measure.declaration.name
     method.__qualname__ = f"ExprRetrieval.{measure.declaration.name}"
     method.__doc__ = measure.declaration.formula.__doc__
-    return method
+    return _takes_what(expressions.measure, measure.declaration.parameters.values())(method)
 
 
 for _measure in REGISTRY.values():

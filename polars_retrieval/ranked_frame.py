@@ -10,12 +10,14 @@ import polars as pl
 
 from polars_retrieval.columns import Columns, Judged, describe, keep_rows, read_rows
 from polars_retrieval.errors import DataError
+from polars_retrieval.measures import all_reads
 from polars_retrieval.ranking import Levels, Rows, find_levels, ideal_hits, rank_hits, with_group_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from polars_retrieval.grouping import Grouping
+    from polars_retrieval.measures import Measure
     from polars_retrieval.options import Options
 
 COUNTS = ("n_retrieved", "n_relevant", "n_nonrelevant", "n_judged", "n_judged_nonrelevant", "n_graded")
@@ -51,9 +53,34 @@ class Ranking:
             hits = hits.filter(pl.lit(self.levels["relevant"]).gather(pl.col("level")))
         return self.with_counts(hits)
 
-    def numbers(self) -> pl.Series:
-        """Return the numbers of the queries that have rows."""
-        return (self.queries["n_rows"] > 0).arg_true()
+
+class Rankings:
+    """A frame's ranked lists, in as much detail as measures have asked for: each ranking is made once."""
+
+    def __init__(self, frame: pl.DataFrame, columns: Columns, options: Options) -> None:
+        self.columns, self.options = columns, options
+        self._frame = frame
+        self._ranking: Ranking | None = None
+
+    def of(self, measures: Iterable[Measure]) -> Ranking:
+        """Return the ranked lists with what measures want to know of the documents."""
+        reads = all_reads(measures)
+        if self._ranking is None or not reads <= self._ranking.reads:
+            known = self._ranking.reads if self._ranking else frozenset()
+            self._ranking = rank_frame(self._frame, self.columns, self.options, reads | known)
+        return self._ranking
+
+    def with_unjudged_relevant(self) -> Rankings:
+        """Return what the ranked lists would be if every unjudged document had the highest grade."""
+        best = self._frame[self.columns.relevance].max()
+        if not isinstance(best, bool):
+            best = max(self.options.min_relevance, best if isinstance(best, (int, float)) else 0)
+        relevance = pl.col(self.columns.relevance)
+        unjudged = pl.col(self.columns.score).is_not_null() & relevance.is_null()
+        filled = self._frame.with_columns(
+            pl.when(unjudged).then(best).otherwise(relevance).alias(self.columns.relevance)
+        )
+        return Rankings(filled, self.columns, self.options)
 
 
 def rank_frame(frame: pl.DataFrame, columns: Columns, options: Options, reads: Iterable[str] = frozenset()) -> Ranking:
@@ -131,6 +158,14 @@ class _Counts:
     def ideal(self) -> pl.DataFrame:
         """Rank the documents with a gain by their grade."""
         graded = self.levels.table.select(GRADED).to_series()
+        if graded.sum() == 1:  # all of a query are tied
+            n = self._of_levels(GRADED)
+            level = pl.lit(graded.arg_true()[0], dtype=pl.UInt32)
+            query = pl.int_range(pl.len(), dtype=pl.UInt32)
+            above = pl.lit(0, dtype=pl.UInt32)
+            return (
+                n.to_frame("tied").select(query=query, level=level, above=above, tied="tied").filter(pl.col("tied") > 0)
+            )
         hits = self.hits.lazy().select("query", "level").filter(pl.lit(graded).gather(pl.col("level"))).collect()
         if not self._all_retrieved:
             at = (self.levels.rows_where(GRADED) & ~self.retrieved).arg_true()

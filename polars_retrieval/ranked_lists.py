@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 from polars_retrieval import curve, evaluation
 from polars_retrieval.columns import Columns, check_free
 from polars_retrieval.inputs import Input
-from polars_retrieval.measures import Measure, all_reads, parse_all
+from polars_retrieval.measures import parse_all
 from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff
-from polars_retrieval.ranked_frame import Ranking, rank_frame
+from polars_retrieval.ranked_frame import Rankings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
     from polars_retrieval.frames import Metrics, Names
@@ -62,8 +60,8 @@ class RankedLists:
         ignore_index: int | None = None,
         min_relevance: float = 1,
     ) -> None:
-        self._columns = Columns.of(query, doc, score, relevance, by)
-        self._options = Options(
+        columns = Columns.of(query, doc, score, relevance, by)
+        options = Options(
             ties=ties,
             unjudged=unjudged,
             missing_queries=missing_queries,
@@ -71,22 +69,27 @@ class RankedLists:
             ignore_index=ignore_index,
             min_relevance=min_relevance,
         )
-        given = Input.of(run, qrels, self._columns, needs_doc=ties == "doc_id")
-        self._frame = given.collect()
-        self._ranking = rank_frame(self._frame, self._columns, self._options)
+        given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id")
+        self._rankings = Rankings(given.collect(), columns, options)
+        self._rankings.of([])  # what is wrong with the run is said here
 
-    def evaluate(self, metrics: Metrics, *, aggregation: Aggregation = "mean") -> pl.DataFrame:
+    def evaluate(
+        self, metrics: Metrics, *, aggregation: Aggregation = "mean", bounds: bool = False, n_queries: bool = False
+    ) -> pl.DataFrame:
         """Measure how well the system ranks; see `polars_retrieval.evaluate`."""
         measures = parse_all(metrics)
-        check_free(map(str, measures), self._columns.by)
         check_aggregation(aggregation)
-        return evaluation.evaluate(self._ranking_for(measures), measures, self._columns, self._options, aggregation)
+        check_bool("bounds", bounds)
+        check_bool("n_queries", n_queries)
+        check_free(evaluation.result_names(measures, bounds=bounds, n_queries=n_queries), self._rankings.columns.by)
+        return evaluation.evaluate(self._rankings, measures, aggregation, bounds=bounds, n_queries=n_queries)
 
-    def per_query(self, metrics: Metrics) -> pl.DataFrame:
+    def per_query(self, metrics: Metrics, *, bounds: bool = False) -> pl.DataFrame:
         """Measure how well the system ranks, query by query; see `polars_retrieval.per_query`."""
         measures = parse_all(metrics)
-        check_free(map(str, measures), self._columns.ids)
-        return evaluation.per_query(self._ranking_for(measures), measures, self._columns, self._options)
+        check_bool("bounds", bounds)
+        check_free(evaluation.result_names(measures, bounds=bounds), self._rankings.columns.ids)
+        return evaluation.per_query(self._rankings, measures, bounds=bounds)
 
     def pr_curve(
         self, *, max_k: int | None = None, adaptive_k: bool = False, aggregation: Aggregation = "mean"
@@ -95,12 +98,5 @@ class RankedLists:
         check_cutoff("max_k", max_k)
         check_bool("adaptive_k", adaptive_k)
         check_aggregation(aggregation)
-        check_free(("k", "precision", "recall"), self._columns.by)
-        return curve.curve(self._ranking, max_k, self._columns, self._options, aggregation, adaptive_k=adaptive_k)
-
-    def _ranking_for(self, measures: Sequence[Measure]) -> Ranking:
-        """Return the ranking; made anew if the measures want to know more of the documents than those before."""
-        reads = all_reads(measures)
-        if not reads <= self._ranking.reads:
-            self._ranking = rank_frame(self._frame, self._columns, self._options, reads | self._ranking.reads)
-        return self._ranking
+        check_free(("k", "precision", "recall"), self._rankings.columns.by)
+        return curve.curve(self._rankings, max_k, aggregation, adaptive_k=adaptive_k)

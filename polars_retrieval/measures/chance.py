@@ -81,7 +81,7 @@ class CutGroup:
         is_cut = (ranked.above < k) & (ranked.above + ranked.tied > k)
 
         def of_group(value: pl.Expr) -> pl.Expr:
-            return ranked.sum_hits(pl.when(is_cut).then(value / ranked.tied_hits).otherwise(0.0))
+            return ranked.sum_tied_hits(pl.when(is_cut).then(value / ranked.tied_hits).otherwise(0.0))
 
         above, tied = of_group(ranked.above), of_group(ranked.tied)
         seen = pl.when(tied > 0).then(k - above).otherwise(0.0)

@@ -47,7 +47,7 @@ def n_relevant(ranked: Ranked) -> pl.Expr:
 )
 def n_relevant_retrieved(ranked: Ranked) -> pl.Expr:
     """Relevant documents that were retrieved."""
-    return ranked.sum_hits(ranked.within(None))
+    return ranked.count_hits(None)
 
 
 @measure(undefined_without=None, bounds=_UNBOUNDED, source="polars_retrieval")

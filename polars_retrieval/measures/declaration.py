@@ -275,9 +275,11 @@ def parse(name: str) -> Measure:
     text = name.strip()
     found = _NAME.fullmatch(text)
     if found is None:
-        raise MetricError(_unknown(name, text.partition("(")[0].partition("@")[0]))
+        raise MetricError(_unknown(name, re.split("[(@]", text)[0].strip()))
     texts = _split_parameters(text, found["parameters"])
     if found["name"] in REGISTRY:
+        if found["k"] and ("k" in texts or not found["k"].isdecimal()):
+            raise MetricError(_unknown(name, found["name"]))
         texts |= {"k": found["k"]} if found["k"] else {}
         return REGISTRY[found["name"]](**{key: _value(value) for key, value in texts.items()})
     for known in REGISTRY.values():
@@ -292,15 +294,37 @@ def parse(name: str) -> Measure:
 def _unknown(name: str, word: str) -> str:
     if word in SETS:
         return f"`{word}` stands for several measures: give it to a function that takes `metrics`"
-    known_names = [*REGISTRY, *SETS, *(a.pattern for m in REGISTRY.values() for a in m.declaration.aliases)]
-    return f"there is no measure `{name}`; measures are {quoted(REGISTRY)}.{hint(word, known_names)}"
+    number = re.search(r"\d+(\.\d+)?$", word)
+    values = {"k": number[0], "recall": number[0]} if number else {"k": "10", "recall": "0.10"}
+    others = [other.pattern.format(**values) for known in REGISTRY.values() for other in known.declaration.aliases]
+    forms = {other.partition("@")[0]: other for other in others if "@" in other}
+    forms |= {own: _form(known.declaration) for own, known in REGISTRY.items()}
+    if word in forms:
+        brackets = ", with parameters in brackets before the `@`" if "@" in forms[word] else ""
+        return f"there is no measure `{name}`: `{word}` is written as `{forms[word]}`{brackets}"
+    return f"there is no measure `{name}`; measures are {quoted(REGISTRY)}.{hint(word, [*REGISTRY, *SETS, *others])}"
+
+
+def _form(declaration: Declaration) -> str:
+    """Write a measure's name with each of its parameters, and a cutoff if it takes one."""
+    own = ", ".join(f"{name}={known.default}" for name, known in declaration.parameters.items() if name != "k")
+    return declaration.name + (f"({own})" if own else "") + ("@10" if "k" in declaration.parameters else "")
+
+
+_OPTIONS_OF_OTHERS = {
+    "rel": "`rel`, the grade from which a document is relevant, is an option of evaluation here: `min_relevance`",
+    "judged_only": '`judged_only` is an option of evaluation here: `unjudged="drop"`',
+}
+_CUTOFF_OF_OTHERS = {"top_k": "k", "max_k": "k"}
+"""torchmetrics' spellings."""
 
 
 def _translated(texts: Mapping[str, str], translations: Mapping[str, str]) -> dict[str, str]:
-    if "rel" in texts:
-        msg = "`rel`, the grade from which a document is relevant, is an option of evaluation here: `min_relevance`"
-        raise ParameterError(msg)
-    return {translations.get(name, name): translations.get(value, value) for name, value in texts.items()}
+    for name in texts:
+        if name in _OPTIONS_OF_OTHERS:
+            raise ParameterError(_OPTIONS_OF_OTHERS[name])
+    names = {**_CUTOFF_OF_OTHERS, **translations}
+    return {names.get(name, name): translations.get(value, value) for name, value in texts.items()}
 
 
 def _split_parameters(text: str, parameters: str | None) -> dict[str, str]:
@@ -308,7 +332,11 @@ def _split_parameters(text: str, parameters: str | None) -> dict[str, str]:
     if any(not equals for _, equals, _ in pairs):
         msg = f"the parameters in `{text}` have to be given as `name=value`, separated by commas"
         raise ParameterError(msg)
-    return {name.strip(): value.strip().strip("'\"") for name, _, value in pairs}
+    texts = {name.strip(): value.strip().strip("'\"") for name, _, value in pairs}
+    if len(texts) < len(pairs):
+        msg = f"a parameter in `{text}` is given twice; each may be given once"
+        raise ParameterError(msg)
+    return texts
 
 
 def _value(text: str) -> Any:

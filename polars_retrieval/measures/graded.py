@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from polars_retrieval.errors import ParameterError
@@ -31,7 +32,8 @@ def dcg(ranked: Ranked, k: int | None = None, gain: Gain = "linear") -> pl.Expr:
     ``sum of gain / log2(rank + 1)``, where gain is the grade, or 2^grade - 1 (``"exponential"``), and 0 for
     negative grades.
     """
-    return ranked.sum_graded(ranked.of_grade(_GAINS[gain]) * ranked.expected(_discount, k))
+    gains = ranked.of_grade(_GAINS[gain])
+    return ranked.sum_graded(gains * ranked.at_rank(_discount), k, tied=gains * ranked.in_group(_discount, k))
 
 
 @measure(
@@ -76,10 +78,15 @@ def rbp(ranked: Ranked, k: int | None = None, persistence: Share = 0.8, residual
     ``(1 - p) * sum over hits of p^(rank - 1)``. With ``residual``, what the documents that nobody judged, and those
     below the list, could add to it: ``1 - (1 - p) * sum over judged documents of p^(rank - 1)``.
     """
-    weight = ranked.expected(lambda rank: (1 - persistence) * persistence ** (rank - 1), k)
+    weight = partial(_persistence, persistence)
+    alone, tied = ranked.at_rank(weight), ranked.in_group(weight, k)
     if residual:
-        return 1 - ranked.sum_judged(weight, 1 - persistence ** ranked.n_within(k))
-    return ranked.sum_hits(weight)
+        return 1 - ranked.sum_judged(alone, k, tied=tied, of_all=1 - persistence ** ranked.n_within(k))
+    return ranked.sum_hits(alone, k, tied=tied)
+
+
+def _persistence(persistence: float, rank: pl.Expr) -> pl.Expr:
+    return (1 - persistence) * persistence ** (rank - 1)
 
 
 @measure(
@@ -102,6 +109,10 @@ def err(ranked: Ranked, k: int | None = None, max_grade: float | None = None) ->
         msg = f"`max_grade` has to be the largest grade at least, which is {largest:g} in the data, got {max_grade}"
         raise ParameterError(msg)
     scale = 2.0 ** (largest if max_grade is None else max_grade)
-    satisfied = ranked.of_grade(lambda grade: (2**grade - 1) / scale)
-    reached = ranked.product_above(1 - satisfied)
-    return ranked.sum_graded(satisfied * reached * ranked.expected(lambda rank: 1 / rank, k))
+
+    def satisfied(grade: pl.Expr) -> pl.Expr:
+        return (2**grade - 1) / scale
+
+    reached = ranked.product_above(lambda grade: 1 - satisfied(grade))
+    # Whatever documents are tied here are of one grade, and each stands alone.
+    return ranked.sum_graded(ranked.of_grade(satisfied) * reached * ranked.at_rank(lambda rank: 1 / rank), k)

@@ -25,9 +25,10 @@ def reciprocal_rank(ranked: Ranked, k: int | None = None) -> pl.Expr:
 
     ``1 / rank``.
     """
+    above, tied, hits = map(ranked.first_hit, (ranked.above, ranked.tied, ranked.tied_hits))
     if not ranked.has_ties:
-        return ranked.max_hits(ranked.expected(lambda rank: 1 / rank, k))
-    above, tied, hits = map(ranked.sum_first, (ranked.above, ranked.tied, ranked.tied_hits))
+        found = hits > 0 if k is None else (hits > 0) & (above < k)
+        return pl.when(found).then(1 / (above + 1)).otherwise(0.0)
     last = tied - hits if k is None else pl.min_horizontal(tied - hits, k - 1 - above)
 
     def at_place(place: pl.Expr, above: pl.Expr, tied: pl.Expr, hits: pl.Expr) -> pl.Expr:
@@ -57,32 +58,34 @@ def average_precision(ranked: Ranked, k: int | None = None, denominator: Denomin
     if denominator == "hits":
         return _precision_of_hits(ranked, k)
     reachable = ranked.n_relevant if k is None or denominator == "relevant" else ranked.n_relevant.clip(upper_bound=k)
-    return ranked.sum_hits(_precision_at_hit(ranked, k)) / reachable
+    return ranked.sum_hits(_precision_alone(ranked), k, tied=_precision_in_group(ranked, k)) / reachable
 
 
-def _precision_at_hit(ranked: Ranked, k: int | None) -> pl.Expr:
-    """Give the expected precision at the rank of a hit, 0 beyond k."""
-    inverse_rank = ranked.expected(lambda rank: 1 / rank, k)
+def _precision_alone(ranked: Ranked) -> pl.Expr:
+    """Give precision at the rank of a hit that stands alone."""
+    return (ranked.hits_above + 1) / (ranked.above + 1)
+
+
+def _precision_in_group(ranked: Ranked, k: int | None) -> pl.Expr:
+    """Give the expected precision at the rank of a hit in a tie group, 0 beyond k."""
     # At place j of its group, j - 1 of the other hits in it are before the hit in proportion.
     share = (ranked.tied_hits - 1) / (ranked.tied - 1)
-    in_group = (ranked.hits_above + 1 - share * (ranked.above + 1)) * inverse_rank + share * ranked.within(k)
-    return ranked.if_tied(in_group, (ranked.hits_above + 1) * inverse_rank)
+    inverse_rank = ranked.in_group(lambda rank: 1 / rank, k)
+    return (ranked.hits_above + 1 - share * (ranked.above + 1)) * inverse_rank + share * ranked.within(k)
 
 
 def _precision_of_hits(ranked: Ranked, k: int | None) -> pl.Expr:
     """Give the mean of precision at the hits within k."""
+    alone, tied = _precision_alone(ranked), _precision_in_group(ranked, k)
     if k is None or not ranked.has_ties:
-        return ratio(ranked.sum_hits(_precision_at_hit(ranked, k)), ranked.sum_hits(ranked.within(k)))
+        return ratio(ranked.sum_hits(alone, k, tied=tied), ranked.count_hits(k))
     # How many hits are within k depends on the order of the tie group that k cuts.
     is_whole = ranked.above + ranked.tied <= k
-    whole = ranked.sum_hits(pl.when(is_whole).then(_precision_at_hit(ranked, k)).otherwise(0.0))
-    n_whole = ranked.sum_hits(is_whole.cast(pl.Float64))
+    whole = ranked.sum_hits(alone, k, tied=pl.when(is_whole).then(tied).otherwise(0.0))
+    n_whole = ranked.sum_hits(pl.lit(1.0), k, tied=is_whole.cast(pl.Float64))
     cut = CutGroup.of(ranked, k)
-    inverse_rank = ranked.sum_hits(
-        pl.when(is_whole)
-        .then(0.0)
-        .otherwise(ranked.expected(lambda rank: 1 / rank, k) * ranked.tied / ranked.tied_hits)
-    )
+    in_group = ranked.in_group(lambda rank: 1 / rank, k) * ranked.tied / ranked.tied_hits
+    inverse_rank = ranked.sum_tied_hits(pl.when(is_whole).then(0.0).otherwise(in_group))
 
     def mean(
         hits: pl.Expr,
@@ -110,13 +113,14 @@ def auroc(ranked: Ranked, k: int | None = None) -> pl.Expr:
 
     Tied pairs count half; 0 where there is no pair.
     """
+    above = _nonrelevant_above(ranked)
     if k is None or not ranked.has_ties:
-        within, n = ranked.within(k), ranked.n_within(k)
-        hits = ranked.sum_hits(within)
-        wrong = ranked.sum_hits(within * _nonrelevant_above(ranked))
+        hits, n = ranked.count_hits(k), ranked.n_within(k)
+        wrong = ranked.sum_hits(above, k, tied=above)
         return ratio(hits * (n - hits) - wrong, hits * (n - hits))
     is_whole = (ranked.above + ranked.tied <= k).cast(pl.Float64)
-    hits, wrong = ranked.sum_hits(is_whole), ranked.sum_hits(is_whole * _nonrelevant_above(ranked))
+    hits = ranked.sum_hits(pl.lit(1.0), k, tied=is_whole)
+    wrong = ranked.sum_hits(above, k, tied=is_whole * above)
     cut = CutGroup.of(ranked, k)
     others = ranked.n_within(k) - cut.seen - hits
 
@@ -146,10 +150,10 @@ def bpref(ranked: Ranked) -> pl.Expr:
     ``sum over hits of 1 - min(judged non-relevant above, R) / min(R, N), divided by R``, where R and N count the
     judged documents that are relevant and that are not; as trec_eval, which takes a negative grade as unjudged.
     """
-    n_relevant, n_nonrelevant = ranked.n_relevant, ranked.n_judged_nonrelevant
-    most = pl.min_horizontal(n_relevant, n_nonrelevant)
-    penalty = ratio(pl.min_horizontal(ranked.nonrelevant_above, n_relevant), most)
-    return ranked.sum_hits(1 - penalty) / n_relevant
+    n_relevant, above = ranked.n_relevant, ranked.nonrelevant_above
+    counted = pl.when(above < n_relevant).then(above).otherwise(n_relevant)
+    penalty = ratio(ranked.sum_hits(counted, tied=counted), pl.min_horizontal(n_relevant, ranked.n_judged_nonrelevant))
+    return (ranked.count_hits(None) - penalty) / n_relevant
 
 
 @measure(
@@ -164,14 +168,16 @@ def interpolated_precision(ranked: Ranked, recall: Share | None = None) -> pl.Ex
 
     ``max over k with hits@k >= recall * n_relevant of hits@k / k``. Levels are exact decimal fractions.
     """
-    if recall is None:
-        levels = [interpolated_precision.declaration.formula(ranked, recall=tenth / 10) for tenth in range(11)]
-        return pl.sum_horizontal(levels) / len(levels)
-    level = Fraction(str(recall))
     # A tie group that is allowed here holds hits only: precision is highest at its end.
-    hits, rank = ranked.hits_above + ranked.tied_hits, ranked.above + ranked.tied
-    reached = hits * level.denominator >= level.numerator * ranked.n_relevant
-    return ranked.max_hits(pl.when(reached).then(hits / rank).otherwise(0.0))
+    hits = ranked.hits_above + ranked.tied_hits
+    precision = hits / (ranked.above + ranked.tied)
+    level = None if recall is None else Fraction(str(recall))
+    if level is not None and 10 % level.denominator:
+        reached = hits * level.denominator >= level.numerator * ranked.n_relevant
+        return ranked.max_hits(pl.when(reached).then(precision).otherwise(0.0))
+    # The usual levels are tenths, and read off together.
+    at_tenth = ranked.max_hits_from(precision, (10 * hits / ranked.n_relevant).floor(), 11)
+    return pl.sum_horizontal(at_tenth) / 11 if level is None else at_tenth[int(10 * level)]
 
 
 @measure(
@@ -184,13 +190,10 @@ def recall_at_precision(ranked: Ranked, k: int | None = None, min_precision: Sha
     ``max over k with hits@k / k >= min_precision of hits@k / n_relevant``. Of tied documents, hits@k is its expected
     value. torchmetrics' class of this name reads it from the mean curve over queries instead.
     """
-    alone = ranked.hits_above + 1
-    enough = pl.when(alone / (ranked.above + 1) >= min_precision).then(alone).otherwise(0.0)
-    if k is not None and not ranked.has_ties:
-        enough = enough * ranked.within(k)
-    if ranked.has_ties:
-        enough = _hits_in_group(ranked, k, min_precision)
-    return ranked.max_hits(enough) / ranked.n_relevant
+    hits, rank = ranked.hits_above + 1, ranked.above + 1
+    enough = hits / rank >= min_precision if k is None else (hits / rank >= min_precision) & (rank <= k)
+    alone = pl.when(enough).then(hits).otherwise(0.0)
+    return ranked.max_hits(alone, tied=_hits_in_group(ranked, k, min_precision)) / ranked.n_relevant
 
 
 def _hits_in_group(ranked: Ranked, k: int | None, min_precision: float) -> pl.Expr:

@@ -20,7 +20,9 @@ class Ranked(ABC):
     A hit is a relevant document that was retrieved. A document's tie group holds those of its score; it has size 1
     unless the rule for ties is `expected` and the group's order may matter.
 
-    Functions that are handed over take and give expressions.
+    What is summed up is given twice: as the value of a document that stands alone, which counts if it is among the
+    first k, and as that of one in a tie group, where k is part of the value. Functions that are handed over take and
+    give expressions.
     """
 
     # Of the query, all as floats: documents that are …
@@ -57,19 +59,33 @@ class Ranked(ABC):
     """Of the documents of all queries; a number where these are known."""
 
     @abstractmethod
-    def sum_hits(self, value: pl.Expr) -> pl.Expr:
-        """Add up a value of the query's hits."""
+    def sum_hits(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
+        """Add up a value of the query's hits; ``tied`` is by default the value times the chance of being within k."""
 
     @abstractmethod
-    def max_hits(self, value: pl.Expr) -> pl.Expr:
+    def sum_tied_hits(self, value: pl.Expr) -> pl.Expr:
+        """Add up a value of the hits in tie groups only."""
+
+    @abstractmethod
+    def max_hits(self, alone: pl.Expr, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Give the largest value of the query's hits, 0 if it has none."""
 
     @abstractmethod
-    def sum_graded(self, value: pl.Expr) -> pl.Expr:
+    def max_hits_from(self, value: pl.Expr, step: pl.Expr, n_steps: int) -> list[pl.Expr]:
+        """Give the largest value of the hits at step 0 or later, at step 1 or later, …; steps rise with rank."""
+
+    @abstractmethod
+    def first_hit(self, value: pl.Expr) -> pl.Expr:
+        """Give a value of the first hit, or of its tie group, 0 if there is none."""
+
+    @abstractmethod
+    def sum_graded(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the query's retrieved documents that have a grade above 0."""
 
     @abstractmethod
-    def sum_judged(self, value: pl.Expr, of_all: pl.Expr) -> pl.Expr:
+    def sum_judged(
+        self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None, of_all: pl.Expr
+    ) -> pl.Expr:
         """Add up a value of the query's retrieved documents that were judged; of all retrieved it is ``of_all``."""
 
     @abstractmethod
@@ -81,12 +97,16 @@ class Ranked(ABC):
         """Give a function of the document's grade, which is 0 if negative or unknown."""
 
     @abstractmethod
-    def expected(self, function: Function, k: int | None) -> pl.Expr:
-        """Give the expected value of a function of the document's rank that is 0 beyond k."""
+    def at_rank(self, function: Function) -> pl.Expr:
+        """Give a function of the rank of a document that stands alone."""
 
     @abstractmethod
-    def product_above(self, factor: pl.Expr) -> pl.Expr:
-        """Multiply a value, above 0, of the graded documents ranked above the document."""
+    def in_group(self, function: Function, k: int | None) -> pl.Expr:
+        """Give the mean, over the ranks of the document's tie group, of a function of rank that is 0 beyond k."""
+
+    @abstractmethod
+    def product_above(self, factor: Function) -> pl.Expr:
+        """Multiply a function, from 0 to 1, of the grades of the documents ranked above the document."""
 
     @abstractmethod
     def sum_places(self, n: pl.Expr, term: Callable[..., pl.Expr], *values: pl.Expr) -> pl.Expr:
@@ -96,8 +116,6 @@ class Ranked(ABC):
         """Give the document's probability of standing in the first k: 0 or 1 but for a tie group that k cuts."""
         if k is None:
             return self.above.is_not_null().cast(pl.Float64)
-        if not self.has_ties:
-            return (self.above < k).cast(pl.Float64)
         return ((k - self.above) / self.tied).clip(0, 1)
 
     def depth(self, k: int | None, *, adaptive_k: bool = False) -> pl.Expr:
@@ -110,13 +128,11 @@ class Ranked(ABC):
         """Count the retrieved documents in the first k."""
         return self.n_retrieved if k is None else self.n_retrieved.clip(upper_bound=k)
 
-    def if_tied(self, tied: pl.Expr, alone: pl.Expr) -> pl.Expr:
-        """Choose between a value of a document in a tie group and that of one that stands alone."""
-        return pl.when(self.tied > 1).then(tied).otherwise(alone) if self.has_ties else alone
-
-    def sum_first(self, value: pl.Expr) -> pl.Expr:
-        """Give, for a query, a value of the tie group that holds the first hit."""
-        return self.sum_hits(pl.when(self.hits_above == 0).then(value / self.tied_hits).otherwise(0.0))
+    def count_hits(self, k: int | pl.Expr | None) -> pl.Expr:
+        """Count the query's hits among the first k, as expected."""
+        if isinstance(k, pl.Expr):
+            return self.sum_hits((self.above < k).cast(pl.Float64), tied=self.within(k))
+        return self.sum_hits(pl.lit(1.0), k)
 
 
 def ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:

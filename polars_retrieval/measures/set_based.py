@@ -25,7 +25,7 @@ def precision(ranked: Ranked, k: int | None = None, adaptive_k: bool = False) ->
     ``hits@k / k``; with ``adaptive_k``, or without k, the length of a list shorter than k divides. trec_eval's
     ``P_k`` and torchmetrics' default divide by k.
     """
-    return ranked.sum_hits(ranked.within(k)) / ranked.depth(k, adaptive_k=adaptive_k)
+    return ranked.count_hits(k) / ranked.depth(k, adaptive_k=adaptive_k)
 
 
 @measure(
@@ -43,7 +43,7 @@ def recall(ranked: Ranked, k: int | None = None, capped: bool = False) -> pl.Exp
     ``min(k, n_relevant)`` divides, so that the best possible list scores 1.
     """
     most = ranked.n_relevant if k is None or not capped else ranked.n_relevant.clip(upper_bound=k)
-    return ranked.sum_hits(ranked.within(k)) / most
+    return ranked.count_hits(k) / most
 
 
 @measure(
@@ -58,7 +58,7 @@ def r_precision(ranked: Ranked) -> pl.Expr:
 
     ``hits@n_relevant / n_relevant``.
     """
-    return ranked.sum_hits(ranked.within(ranked.n_relevant)) / ranked.n_relevant
+    return ranked.count_hits(ranked.n_relevant) / ranked.n_relevant
 
 
 @measure(
@@ -73,7 +73,7 @@ def f_measure(ranked: Ranked, k: int | None = None, beta: float = 1, adaptive_k:
     ``(1 + beta²) P R / (beta² P + R)``, and 0 when both are 0. Of tied documents P and R are expected values.
     """
     # With P = hits / depth and R = hits / n_relevant, the hits cancel once; so nothing divides by 0.
-    hits, depth = ranked.sum_hits(ranked.within(k)), ranked.depth(k, adaptive_k=adaptive_k)
+    hits, depth = ranked.count_hits(k), ranked.depth(k, adaptive_k=adaptive_k)
     return (1 + beta**2) * hits / (beta**2 * ranked.n_relevant + depth)
 
 
@@ -89,15 +89,13 @@ def hit_rate(ranked: Ranked, k: int | None = None) -> pl.Expr:
 
     ``1 if hits@k > 0 else 0``; of tied documents, the probability of that over all their orders.
     """
-    if k is None:
-        return (ranked.sum_hits(ranked.within(None)) > 0).cast(pl.Float64)
-    if not ranked.has_ties:
-        return (ranked.sum_hits(ranked.within(k)) > 0).cast(pl.Float64)
+    if k is None or not ranked.has_ties:
+        return (ranked.count_hits(k) > 0).cast(pl.Float64)
     # Only the first tie group with a hit decides; of its documents, `seen` are among the first k.
-    seen = (k - ranked.above).clip(0, ranked.tied)
-    can_miss = seen + ranked.tied_hits <= ranked.tied
-    found = 1 - log_chance_of_none(ranked.tied, ranked.tied_hits, seen).exp()
-    return ranked.sum_first(ranked.if_tied(pl.when(can_miss).then(found).otherwise(1.0), seen))
+    above, tied, hits = map(ranked.first_hit, (ranked.above, ranked.tied, ranked.tied_hits))
+    seen = (k - above).clip(0, tied)
+    found = 1 - log_chance_of_none(tied, hits, seen).exp()
+    return pl.when(hits == 0).then(0.0).when(seen + hits <= tied).then(found).otherwise(1.0)
 
 
 @measure(
@@ -113,7 +111,7 @@ def fall_out(ranked: Ranked, k: int | None = None) -> pl.Expr:
     ``(min(k, n_retrieved) - hits@k) / n_nonrelevant``; non-relevant are those judged so, and those retrieved without
     a judgment.
     """
-    return (ranked.n_within(k) - ranked.sum_hits(ranked.within(k))) / ranked.n_nonrelevant
+    return (ranked.n_within(k) - ranked.count_hits(k)) / ranked.n_nonrelevant
 
 
 @measure(
@@ -128,4 +126,4 @@ def judged(ranked: Ranked, k: int | None = None) -> pl.Expr:
     ``judged documents among the first k / min(k, n_retrieved)``.
     """
     n_within = ranked.n_within(k)
-    return ratio(ranked.sum_judged(ranked.within(k), n_within), n_within)
+    return ratio(ranked.sum_judged(pl.lit(1.0), k, of_all=n_within), n_within)
