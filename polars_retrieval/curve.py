@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -21,6 +22,9 @@ from polars_retrieval.measures import precision, recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from polars_retrieval.columns import Columns
     from polars_retrieval.measures import Measure
@@ -70,32 +74,50 @@ def _listed(measures: Sequence[Measure]) -> pl.Expr:
 
 def _mean_curve(ranking: Ranking, ks: range, columns: Columns, options: Options, *, adaptive_k: bool) -> pl.DataFrame:
     """Average over queries by adding up what each hit brings from its rank on: no matrix of queries x ks."""
+    import numpy as np
+
     groups = _groups(ranking, columns.by)
-    queries = ranking.queries.with_columns(
-        groups.of_rows.alias("group"),
-        without_hits=masked(pl.lit(0.0), precision, FrameRanked(ranking), options, missing=MISSING),
+    sums = _of_groups(ranking, groups, options)
+    within = ranking.relevant_hits().filter(pl.col("above") < len(ks))
+    hits = within.select("query", "above", "tied", "n_relevant", "n_retrieved").collect()
+    at = _AtRanks(groups.n_numbers, len(ks), groups.of_rows.gather(hits["query"]).to_numpy())
+    found = at.spread(hits["above"], hits["tied"])
+    recalled = at.spread(hits["above"], hits["tied"], 1 / hits["n_relevant"])
+    precise = np.cumsum(found, axis=1)
+    if adaptive_k:  # a list that is shorter than k keeps its precision
+        length = hits["n_retrieved"]
+        share = np.cumsum(at.add(length, 1 / length), axis=1)
+        precise = precise - np.cumsum(at.add(length), axis=1) + share * np.array(ks)
+    values = {"precision": precise / np.array(ks), "recall": np.cumsum(recalled, axis=1)}
+    numbers = sums["group"].to_numpy()
+    curves = pl.DataFrame(
+        {
+            "k": pl.Series(np.tile(np.array(ks, dtype=np.int64), len(numbers))),
+            **{name: matrix[numbers].reshape(-1) for name, matrix in values.items()},
+            "without_hits": sums["without_hits"].to_numpy().repeat(len(ks)),
+            "n": sums["n"].to_numpy().repeat(len(ks)),
+        }
     )
-    hits = ranking.relevant_hits().with_columns(group=pl.lit(groups.of_rows).gather(pl.col("query")))
-    steps = _steps(hits, len(ks))
-    if adaptive_k:
-        steps = pl.concat([steps, _list_ends(hits)], how="diagonal")
+    n = pl.when(pl.col("n") > 0).then("n")
+    curves = curves.select("k", *((pl.col(name) + pl.col("without_hits")) / n for name in values))
+    if not columns.by:
+        return curves
+    ids = groups.ids.select(columns.by)[numbers.repeat(len(ks))]
+    return pl.concat([ids, curves], how="horizontal")
+
+
+def _of_groups(ranking: Ranking, groups: Grouping, options: Options) -> pl.DataFrame:
+    """Return, for each group in order of appearance, how many queries count, and the sum of those without a hit."""
+    without_hits = masked(pl.lit(0.0), precision, FrameRanked(ranking), options, missing=MISSING)
+    queries = ranking.queries.with_columns(groups.of_rows.alias("group"), without_hits=without_hits)
     totals = queries.filter(pl.col("n_rows") > 0).group_by("group", maintain_order=True)
     sums = totals.agg(pl.col("without_hits").sum(), n=pl.col("without_hits").count())
-    if not columns.by and not len(sums):
-        sums = pl.DataFrame({"group": [0], "without_hits": [0.0], "n": [0]}, schema=sums.schema)
-    table = _running_sums(sums, steps, ks)
-    k = pl.col("k")
-    at_k = {
-        "precision": (pl.col("hits") - pl.col("ended")) / k + pl.col("ended_share"),
-        "recall": pl.col("recalled"),
-    }
-    means = {
-        name: (pl.col("without_hits") + value) / pl.when(pl.col("n") > 0).then("n") for name, value in at_k.items()
-    }
-    values = table.select(k, **means)
-    return (
-        pl.concat([groups.ids.select(columns.by)[table["group"]], values], how="horizontal") if columns.by else values
-    )
+    if len(sums) or groups.ids.columns != [_ALL]:
+        return sums
+    return pl.DataFrame({"group": [0], "without_hits": [0.0], "n": [0]}, schema=sums.schema)
+
+
+_ALL = ""  # the column of the one group that there is without `by`
 
 
 def _groups(ranking: Ranking, by: Sequence[str]) -> Grouping:
@@ -103,39 +125,35 @@ def _groups(ranking: Ranking, by: Sequence[str]) -> Grouping:
     if by:
         return group_rows(ranking.grouping.ids.select(by))
     numbers = pl.zeros(ranking.grouping.n_numbers, dtype=pl.UInt32, eager=True)
-    return Grouping(pl.DataFrame({"": [0]}), None, numbers)
+    return Grouping(pl.DataFrame({_ALL: [0]}), None, numbers)
 
 
-def _steps(hits: pl.LazyFrame, max_k: int) -> pl.DataFrame:
-    """Sum up, by group and rank k, the hits at that rank and what they add to recall.
+@dataclass(frozen=True)
+class _AtRanks:
+    """Sums over hits, for each group and rank."""
 
-    A hit in a tie group counts in equal parts at each of the group's ranks.
-    """
-    above, tied = pl.col("above").cast(pl.Int64), pl.col("tied").cast(pl.Int64)
-    return (
-        hits.filter(above < max_k)
-        .group_by("group", "above", "tied")
-        .agg(hits=pl.len(), recalled=(1 / pl.col("n_relevant")).sum())
-        .with_columns(k=pl.int_ranges(above + 1, pl.min_horizontal(above + tied, max_k) + 1))
-        .explode("k")
-        .group_by("group", "k")
-        .agg((pl.col("hits") / tied).sum(), (pl.col("recalled") / tied).sum())
-        .collect()
-    )
+    n_groups: int
+    max_k: int
+    groups: NDArray[np.uint32]
 
+    def add(self, above: pl.Series, values: pl.Series | None = None) -> NDArray[np.float64]:
+        """Add up values of hits, or count them, at the rank that has so many documents above; not beyond max_k."""
+        import numpy as np
 
-def _list_ends(hits: pl.LazyFrame) -> pl.DataFrame:
-    """Sum up, by group and k, the hits of lists that are shorter than k, whose precision no longer changes."""
-    by_length = hits.group_by("group", k=pl.col("n_retrieved").cast(pl.Int64) + 1)
-    return by_length.agg(ended=pl.len().cast(pl.Float64), ended_share=(1 / pl.col("n_retrieved")).sum()).collect()
+        width = self.max_k + 1
+        place = self.groups.astype(np.intp) * width + np.minimum(above.to_numpy(), self.max_k)
+        weights = None if values is None else values.to_numpy()
+        sums = np.bincount(place, weights=weights, minlength=self.n_groups * width)
+        return sums.reshape(self.n_groups, width)[:, :-1].astype(np.float64)
 
+    def spread(self, above: pl.Series, tied: pl.Series, values: pl.Series | None = None) -> NDArray[np.float64]:
+        """Add up values of hits at their rank; a hit in a tie group counts in equal parts at each of its ranks."""
+        import numpy as np
 
-def _running_sums(groups: pl.DataFrame, steps: pl.DataFrame, ks: range) -> pl.DataFrame:
-    """Add up the steps along k, for every group."""
-    added = ["hits", "recalled", "ended", "ended_share"]
-    zeros = pl.DataFrame(schema={"group": pl.UInt32, "k": pl.Int64, **dict.fromkeys(added, pl.Float64)})
-    steps = pl.concat([zeros, steps], how="diagonal").group_by("group", "k").agg(pl.col(added).sum())
-    every_k = pl.DataFrame({"k": pl.Series(ks, dtype=pl.Int64)})
-    table = groups.join(every_k, how="cross", maintain_order="left_right")
-    table = table.join(steps, on=["group", "k"], how="left", maintain_order="left")
-    return table.with_columns(pl.col(added).fill_null(0.0).cum_sum().over("group"))
+        if not (tied > 1).any():
+            return self.add(above, values)
+        each = 1 / tied if values is None else values / tied
+        is_tied = (tied > 1).cast(pl.Float64)
+        alone = self.add(above, each * (1 - is_tied))
+        starts, ends = self.add(above, each * is_tied), self.add(above + tied, each * is_tied)
+        return alone + np.cumsum(starts - ends, axis=1).clip(min=0)

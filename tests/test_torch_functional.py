@@ -1,6 +1,7 @@
 """The functions on tensors of one query."""
 
 import inspect
+import math
 import re
 
 import pytest
@@ -16,18 +17,23 @@ from polars_retrieval.errors import DataError, ParameterError  # noqa: E402
 from polars_retrieval.torch import functional as ours  # noqa: E402
 
 CLASSES = {
+    "retrieval_auroc": metrics.RetrievalAUROC,
+    "retrieval_average_precision": metrics.RetrievalMAP,
+    "retrieval_fall_out": metrics.RetrievalFallOut,
+    "retrieval_normalized_dcg": metrics.RetrievalNormalizedDCG,
+    "retrieval_reciprocal_rank": metrics.RetrievalMRR,
     "retrieval_precision": metrics.RetrievalPrecision,
     "retrieval_recall": metrics.RetrievalRecall,
     "retrieval_hit_rate": metrics.RetrievalHitRate,
     "retrieval_r_precision": metrics.RetrievalRPrecision,
     "retrieval_precision_recall_curve": metrics.RetrievalPrecisionRecallCurve,
 }
-CUTOFFS = ["retrieval_precision", "retrieval_recall", "retrieval_hit_rate"]
+CUTOFFS = [name for name in CLASSES if "top_k" in inspect.signature(getattr(ours, name)).parameters]
 P, T = tensor([0.2, 0.3, 0.5]), tensor([1, 0, 1])
 
 
-def test_the_functions_are_the_ones_listed():
-    assert sorted(ours.__all__) == sorted(CLASSES)
+def test_every_function_of_torchmetrics_has_one_of_ours():
+    assert sorted(ours.__all__) == sorted(CLASSES) == sorted(theirs.__all__)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -36,6 +42,16 @@ def test_positional_arguments_and_defaults_are_torchmetrics(name):
     given = [p for p in parameters if p.kind != p.KEYWORD_ONLY]
     wanted = inspect.signature(getattr(theirs, name)).parameters.values()
     assert [(p.name, p.default) for p in given] == [(p.name, p.default) for p in wanted]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_parameter_is_documented(name):
+    text, examples = inspect.getdoc(getattr(ours, name)).split("Examples\n--------\n")
+    section, returns = text.split("Parameters\n----------\n")[1].split("Returns\n-------\n")
+    documented = re.findall(r"^(\w+)\n    \S", section, re.MULTILINE)
+    assert documented == list(inspect.signature(getattr(ours, name)).parameters)
+    assert re.match(r"(Tensor|tuple\[Tensor, Tensor, Tensor\])\n    \S", returns)
+    assert f">>> from polars_retrieval.torch.functional import {name}" in examples
 
 
 def test_worked_curve():
@@ -63,6 +79,39 @@ def test_worked_scores_below_zero():
     rows = (tensor([-0.1, -0.5, -0.9]), tensor([1, 0, 1]))
     assert ours.retrieval_precision(*rows, top_k=1).item() == 1
     assert ours.retrieval_recall(*rows, top_k=1).item() == 1 / 2
+    assert ours.retrieval_reciprocal_rank(*rows).item() == 1
+    torch.testing.assert_close(ours.retrieval_average_precision(*rows), tensor((1 / 1 + 2 / 3) / 2))
+
+
+def test_worked_reciprocal_rank_of_ties():
+    result = ours.retrieval_reciprocal_rank(torch.ones(3), tensor([1, 0, 0]))
+    torch.testing.assert_close(result, tensor((1 / 1 + 1 / 2 + 1 / 3) / 3))
+
+
+@pytest.mark.parametrize(
+    ("denominator", "expected"),
+    [("hits", (1 / 1 + 2 / 3) / 2), ("relevant", (1 / 1 + 2 / 3) / 4), ("min", (1 / 1 + 2 / 3) / 3)],
+)
+def test_worked_denominators_of_average_precision(denominator, expected):
+    rows = (tensor([0.9, 0.8, 0.7, 0.6, 0.5]), tensor([1, 0, 1, 1, 1]))
+    result = ours.retrieval_average_precision(*rows, top_k=3, denominator=denominator)
+    torch.testing.assert_close(result, tensor(expected))
+
+
+@pytest.mark.parametrize("grades", [torch.int8, torch.float32, torch.float64], ids=str)
+def test_worked_ndcg_of_grades(grades):
+    rows = (tensor([0.9, 0.8, 0.7, 0.6]), tensor([1, -5, 0, 2]).to(grades))
+    log2 = math.log2
+    linear = (1 / log2(2) + 2 / log2(5)) / (2 / log2(2) + 1 / log2(3))
+    exponential = (1 / log2(2) + 3 / log2(5)) / (3 / log2(2) + 1 / log2(3))
+    torch.testing.assert_close(ours.retrieval_normalized_dcg(*rows), tensor(linear))
+    torch.testing.assert_close(ours.retrieval_normalized_dcg(*rows, gain="exponential"), tensor(exponential))
+
+
+def test_worked_fall_out_and_auroc():
+    rows = (tensor([0.9, 0.8, 0.7, 0.6, 0.5]), tensor([0, 1, 0, 1, 0]))
+    torch.testing.assert_close(ours.retrieval_fall_out(*rows, top_k=3), tensor(2 / 3))
+    torch.testing.assert_close(ours.retrieval_auroc(*rows), tensor((2 + 1) / (2 * 3)))
 
 
 @pytest.mark.parametrize("cutoff", [None, 1, 3, 30])
@@ -113,8 +162,6 @@ def test_wrong_tensors_are_named(name):
         (P[:0], T[:0], "`preds` and `target` must be non-empty and non-scalar tensors, got shape (0,)"),
         (P[0], T[0], "`preds` and `target` must be non-empty and non-scalar tensors, got shape ()"),
         (P.bool(), T, "`preds` must be a tensor of floats, got torch.bool"),
-        (P, T.float(), "`target` must be a tensor of booleans or integers, got torch.float32"),
-        (P, T * 3 - 1, "`target` must contain `binary` values, 0 and 1, got values from -1 to 2"),
         (tensor([0.5, float("nan"), 0.1]), T, "`preds` has 1 NaN"),
     ]:
         with pytest.raises(DataError, match=re.escape(message)):
@@ -123,6 +170,23 @@ def test_wrong_tensors_are_named(name):
         function(P, [1, 0, 1])
     with pytest.raises(ParameterError, match="`ties` received a wrong value `doc_id`"):
         function(P, T, ties="doc_id")
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if name != "retrieval_normalized_dcg"])
+def test_grades_are_refused_where_documents_are_relevant_or_not(name):
+    with pytest.raises(DataError, match=r"`target` must be .* booleans or integers, got torch\.float32"):
+        getattr(ours, name)(P, T.float())
+    with pytest.raises(DataError, match="`target` must contain `binary` values, 0 and 1, got values from -1 to 2"):
+        getattr(ours, name)(P, T * 3 - 1)
+
+
+def test_other_parameters_are_checked():
+    with pytest.raises(ParameterError, match=r"`max_fpr` has to be None, got 0\.5"):
+        ours.retrieval_auroc(P, T, max_fpr=0.5)
+    with pytest.raises(ParameterError, match="`denominator` received a wrong value `all`"):
+        ours.retrieval_average_precision(P, T, denominator="all")
+    with pytest.raises(ParameterError, match="`gain` received a wrong value `all`"):
+        ours.retrieval_normalized_dcg(P, T, gain="all")
 
 
 @pytest.mark.parametrize("given", [0, -10, 4.0, True])

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import math
 import pickle
 import re
 
@@ -11,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 torchmetrics = pytest.importorskip("torchmetrics")
 
+import reference  # noqa: E402
 import torchmetrics.retrieval as theirs  # noqa: E402
 from torch import tensor  # noqa: E402
 
@@ -18,16 +20,16 @@ import polars_retrieval as pr  # noqa: E402
 import polars_retrieval.torch as ours  # noqa: E402
 from polars_retrieval.errors import DataError, EmptyTargetError, ParameterError  # noqa: E402
 
-SCALARS = ["RetrievalPrecision", "RetrievalRecall", "RetrievalHitRate", "RetrievalRPrecision"]
-CUTOFFS = ["RetrievalPrecision", "RetrievalRecall", "RetrievalHitRate"]
-CURVES = ["RetrievalPrecisionRecallCurve", "RetrievalRecallAtFixedPrecision"]
-CLASSES = SCALARS + CURVES
-
-# What to build from each class in tests of what all of them do.
+# What to build from each class in tests of what all of them do, and the measure that it then is.
 EXAMPLES = {
     "RetrievalPrecision": {"top_k": 3},
     "RetrievalRecall": {"top_k": 3},
     "RetrievalHitRate": {"top_k": 1},
+    "RetrievalFallOut": {"top_k": 3},
+    "RetrievalMRR": {"top_k": 3},
+    "RetrievalMAP": {"top_k": 3},
+    "RetrievalNormalizedDCG": {"top_k": 3},
+    "RetrievalAUROC": {"top_k": 6},
     "RetrievalRPrecision": {},
     "RetrievalPrecisionRecallCurve": {"max_k": 5},
     "RetrievalRecallAtFixedPrecision": {"min_precision": 0.4, "max_k": 5},
@@ -36,8 +38,18 @@ MEASURES = {
     "RetrievalPrecision": pr.precision @ 3,
     "RetrievalRecall": pr.recall @ 3,
     "RetrievalHitRate": pr.hit_rate @ 1,
+    "RetrievalFallOut": pr.fall_out @ 3,
+    "RetrievalMRR": pr.reciprocal_rank @ 3,
+    "RetrievalMAP": pr.average_precision(denominator="hits") @ 3,
+    "RetrievalNormalizedDCG": pr.ndcg @ 3,
+    "RetrievalAUROC": pr.auroc @ 6,
     "RetrievalRPrecision": pr.r_precision,
 }
+CLASSES = list(EXAMPLES)
+SCALARS = list(MEASURES)
+CUTOFFS = [name for name in CLASSES if "top_k" in EXAMPLES[name]]
+CURVES = [name for name in CLASSES if "max_k" in EXAMPLES[name]]
+TIES = ["expected", "stable", "pessimistic", "optimistic"]
 INTEGERS = [
     torch.int8,
     torch.int16,
@@ -118,9 +130,55 @@ def test_worked_scores_below_zero():
     rows = (tensor([-0.1, -0.5, -0.9]), tensor([1, 0, 1]), tensor([0, 0, 0]))
     assert value(ours.RetrievalPrecision(top_k=1), *rows).item() == 1
     assert value(ours.RetrievalRecall(top_k=1), *rows).item() == 1 / 2
+    assert value(ours.RetrievalMRR(), *rows).item() == 1
+    assert_same(value(ours.RetrievalMAP(), *rows), tensor((1 / 1 + 2 / 3) / 2))
+
+
+def test_worked_reciprocal_rank_of_ties():
+    rows = (tensor([1.0, 1.0, 1.0]), tensor([1, 0, 0]), tensor([0, 0, 0]))
+    assert_same(value(ours.RetrievalMRR(), *rows), tensor((1 / 1 + 1 / 2 + 1 / 3) / 3))
+    assert_same(value(ours.RetrievalMAP(), *rows), tensor((1 / 1 + 1 / 2 + 1 / 3) / 3))
+
+
+@pytest.mark.parametrize(
+    ("denominator", "expected"),
+    [
+        ("hits", ((1 / 1 + 2 / 3) / 2 + 1 / 3) / 2),
+        ("relevant", ((1 / 1 + 2 / 3) / 4 + (1 / 3) / 1) / 2),
+        ("min", ((1 / 1 + 2 / 3) / 3 + (1 / 3) / 1) / 2),
+    ],
+)
+def test_worked_denominators_of_average_precision(denominator, expected):
+    preds = tensor([0.9, 0.8, 0.7, 0.6, 0.5, 0.9, 0.8, 0.7])
+    target = tensor([1, 0, 1, 1, 1, 0, 0, 1])
+    indexes = tensor([0, 0, 0, 0, 0, 1, 1, 1])
+    metric = ours.RetrievalMAP(top_k=3, denominator=denominator)
+    assert_same(value(metric, preds, target, indexes), tensor(expected))
+
+
+def test_worked_ndcg_of_grades():
+    rows = (tensor([0.9, 0.8, 0.7, 0.6]), tensor([1, -5, 0, 2]), tensor([0, 0, 0, 0]))
+    log2 = math.log2
+    linear = (1 / log2(2) + 2 / log2(5)) / (2 / log2(2) + 1 / log2(3))
+    exponential = (1 / log2(2) + 3 / log2(5)) / (3 / log2(2) + 1 / log2(3))
+    assert_same(value(ours.RetrievalNormalizedDCG(), *rows), tensor(linear))
+    assert_same(value(ours.RetrievalNormalizedDCG(gain="exponential"), *rows), tensor(exponential))
+    assert_same(value(ours.RetrievalNormalizedDCG(top_k=1), *rows), tensor(1 / 2))
+
+
+def test_worked_fall_out_and_auroc():
+    rows = (tensor([0.9, 0.8, 0.7, 0.6, 0.5]), tensor([0, 1, 0, 1, 0]), tensor([0, 0, 0, 0, 0]))
+    assert_same(value(ours.RetrievalFallOut(top_k=3), *rows), tensor(2 / 3))
+    assert_same(value(ours.RetrievalAUROC(), *rows), tensor((2 + 1) / (2 * 3)))
+    assert_same(value(ours.RetrievalAUROC(top_k=3), *rows), tensor(1 / (1 * 2)))
 
 
 # --- torchmetrics' contract
+
+
+def test_every_class_of_torchmetrics_has_one_of_ours():
+    assert sorted(CLASSES) == sorted(theirs.__all__)
+    assert set(CLASSES) <= set(ours.__all__)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -150,16 +208,18 @@ def test_flags_and_states_are_torchmetrics(name):
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_parameter_is_documented(name):
-    section = getattr(ours, name).__doc__.split("Parameters\n")[1].split("Examples\n")[0]
-    for parameter in inspect.signature(getattr(ours, name)).parameters:
-        assert re.search(rf"^    (\*\*)?{parameter}$", section, re.MULTILINE), parameter
+    text, examples = inspect.getdoc(getattr(ours, name)).split("Examples\n--------\n")
+    section = text.split("Parameters\n----------\n")[1]
+    documented = re.findall(r"^(?:\*\*)?(\w+)\n    \S", section, re.MULTILINE)
+    assert documented == list(inspect.signature(getattr(ours, name)).parameters)
+    assert f">>> from polars_retrieval.torch import {name}" in examples
 
 
 @pytest.mark.parametrize("aggregation", ["mean", "median", "min", "max"])
 @pytest.mark.parametrize("action", ["neg", "pos", "skip"])
 @pytest.mark.parametrize("name", CLASSES)
 def test_values_are_torchmetrics_where_scores_are_positive_and_untied(name, action, aggregation):
-    for share in (0.3, 0.02):
+    for share in (0.3, 0.98 if name == "RetrievalFallOut" else 0.02):
         rows = batch(share=share)
         for cutoffs in ({}, {"top_k": 1}, {"top_k": 40}, {"max_k": 1}, {"max_k": 40}, {"adaptive_k": True}):
             known = inspect.signature(getattr(theirs, name)).parameters.keys()
@@ -192,15 +252,56 @@ def test_recall_at_fixed_precision_names_the_largest_k_or_max_k():
 # --- the frames' values
 
 
-@pytest.mark.parametrize("ties", ["expected", "stable", "pessimistic", "optimistic"])
+@pytest.mark.parametrize("ties", TIES)
 @pytest.mark.parametrize("aggregation", ["mean", "median", "min", "max"])
 @pytest.mark.parametrize("name", SCALARS)
 def test_values_are_those_of_frames(name, aggregation, ties):
     preds, target, indexes = batch()
     preds = (preds * 8).round() - 4  # many ties, many below zero
     metric = build(name, aggregation=aggregation, ties=ties)
-    expected = pr.evaluate(frame(preds, target, indexes), MEASURES[name], aggregation=aggregation, ties=ties).item()
+    options = {"aggregation": aggregation, "ties": ties, "empty_target_action": metric.empty_target_action}
+    expected = pr.evaluate(frame(preds, target, indexes), MEASURES[name], **options).item()
     assert_same(value(metric, preds, target, indexes), tensor(expected, dtype=torch.float32))
+
+
+def documents(preds, target, indexes):
+    columns = (indexes.tolist(), range(len(preds)), preds.tolist(), target.tolist())
+    return [reference.Row(*row) for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("name", SCALARS)
+def test_values_are_those_of_the_reference(name, ties):
+    preds, target, indexes = batch(n=40, queries=8, share=0.5)
+    rows = ((preds * 4).round() - 2, target.int(), indexes)
+    metric, measure = build(name, ties=ties), MEASURES[name]
+    options = {"ties": ties, "empty_target_action": metric.empty_target_action, "parameters": measure.parameters}
+    expected = reference.evaluate(documents(*rows), measure.declaration.name, **options)
+    assert_same(value(metric, *rows), tensor(expected))
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("gain", ["linear", "exponential"])
+@pytest.mark.parametrize("grades", [torch.int8, torch.int64, torch.float16, torch.float64], ids=str)
+def test_ndcg_of_grades_is_that_of_the_reference(grades, gain, ties):
+    preds, _, indexes = batch(n=40, queries=8)
+    target = torch.randint(-4, 8, (40,), generator=torch.Generator().manual_seed(1)) / 2
+    rows = ((preds * 4).round() - 2, target.to(grades), indexes)
+    parameters = {"gain": gain, "k": 3}
+    expected = reference.evaluate(documents(*rows), "ndcg", ties=ties, parameters=parameters)
+    assert_same(value(ours.RetrievalNormalizedDCG(top_k=3, gain=gain, ties=ties), *rows), tensor(expected))
+
+
+@pytest.mark.parametrize("aggregation", ["mean", "median", "min", "max"])
+@pytest.mark.parametrize("top_k", [None, 1, 5])
+@pytest.mark.parametrize("grades", [torch.int64, torch.float32], ids=str)
+def test_ndcg_of_grades_is_torchmetrics_with_its_ties(grades, top_k, aggregation):
+    preds, _, indexes = batch()
+    target = torch.randint(6, (300,), generator=torch.Generator().manual_seed(1)) / 2
+    rows = ((preds * 8).round() - 4, target.to(grades), indexes)
+    options = {"top_k": top_k, "aggregation": aggregation}
+    expected = value(theirs.RetrievalNormalizedDCG(**options), *rows)
+    assert_same(value(ours.RetrievalNormalizedDCG(**options), *rows), expected)
 
 
 @pytest.mark.parametrize("ties", ["expected", "stable", "pessimistic", "optimistic"])
@@ -407,23 +508,48 @@ def _several(result):
 # --- what a query without a relevant document counts, what is ignored, how queries are averaged
 
 NO_RELEVANT = (tensor([0.9, 0.8, 0.7, 0.6]), tensor([1, 0, 0, 0]), tensor([0, 0, 5, 5]))
+NO_OTHER = (tensor([0.9, 0.8, 0.7, 0.6]), tensor([0, 1, 1, 1]), tensor([0, 0, 5, 5]))
+
+
+def undefined_in_5(name):
+    """Rows of two queries: the measure is 1 for the first, undefined for the second."""
+    return NO_OTHER if name == "RetrievalFallOut" else NO_RELEVANT
 
 
 @pytest.mark.parametrize(("action", "expected"), [("neg", (1 + 0) / 2), ("pos", (1 + 1) / 2), ("skip", 1)])
 @pytest.mark.parametrize("name", CLASSES)
-def test_a_query_without_a_relevant_document(name, action, expected):
-    options = {"top_k": 1} if name in CUTOFFS else {"max_k": 1} if name in CURVES else {}
-    result = value(build(name, empty_target_action=action, **options), *NO_RELEVANT)
+def test_a_query_without_what_the_measure_needs(name, action, expected):
+    options = {"max_k": 1} if name in CURVES else {"top_k": 2 if name == "RetrievalAUROC" else 1}
+    options = options if options.keys() <= EXAMPLES[name].keys() else {}
+    result = value(build(name, empty_target_action=action, **options), *undefined_in_5(name))
     assert _several(result)[0].item() == expected
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_a_query_without_a_relevant_document_is_an_error_on_request(name):
+def test_a_query_without_what_the_measure_needs_is_an_error_on_request(name):
     metric = build(name, empty_target_action="error")
-    metric.update(*NO_RELEVANT)
-    message = "`compute` method was provided with a query with no positive target.*indexes 5"
+    metric.update(*undefined_in_5(name))
+    sign = "negative" if name == "RetrievalFallOut" else "positive"
+    message = f"`compute` method was provided with a query with no {sign} target.*indexes 5"
     with pytest.raises(EmptyTargetError, match=re.compile(message, re.DOTALL)):
         metric.compute()
+
+
+def test_fall_out_counts_1_for_a_query_without_a_non_relevant_document():
+    assert value(ours.RetrievalFallOut(top_k=1), *NO_OTHER).item() == (1 + 1) / 2
+    assert value(ours.RetrievalFallOut(top_k=1), *NO_RELEVANT).item() == (0 / 1 + 1 / 2) / 2
+
+
+@pytest.mark.parametrize("action", ["neg", "pos", "skip", "error"])
+def test_auroc_of_a_query_without_a_pair_is_0(action):
+    metric = ours.RetrievalAUROC(empty_target_action=action)
+    assert value(metric, *NO_OTHER).item() == (0 + 0) / 2
+    assert value(theirs.RetrievalAUROC(empty_target_action=action), *NO_OTHER).item() == 0
+
+
+def test_a_grade_below_1_is_enough_for_ndcg():
+    rows = (tensor([0.9, 0.8]), tensor([0.25, 0.0]), tensor([0, 0]))
+    assert value(ours.RetrievalNormalizedDCG(empty_target_action="error"), *rows).item() == 1
 
 
 @pytest.mark.parametrize("aggregation", ["mean", "median", "min", "max", lambda values, dim: values.sum(dim)])
@@ -431,7 +557,8 @@ def test_a_query_without_a_relevant_document_is_an_error_on_request(name):
 def test_all_queries_skipped_give_zero(name, aggregation):
     preds, target, indexes = NO_RELEVANT
     metric = build(name, empty_target_action="skip", aggregation=aggregation)
-    result = value(metric, preds, torch.zeros_like(target), indexes)
+    alike = torch.full_like(target, int(name == "RetrievalFallOut"))
+    result = value(metric, preds, alike, indexes)
     assert not any(part.any() for part in _several(result)[: 1 if name == CURVES[1] else 2])
     if name == "RetrievalPrecisionRecallCurve":
         assert [len(part) for part in result] == [5, 5, 5]
@@ -534,6 +661,20 @@ def test_min_precision_is_a_share(given):
         ours.RetrievalRecallAtFixedPrecision(min_precision=given)
 
 
+@pytest.mark.parametrize("given", [0.25, 1.0, "0.5", True])
+def test_a_partial_area_is_refused(given):
+    with pytest.raises(ParameterError, match=f"`max_fpr` has to be None, got {given!r}: the partial area"):
+        ours.RetrievalAUROC(max_fpr=given)
+
+
+@pytest.mark.parametrize("given", ["all", None, 1])
+def test_denominator_and_gain_are_of_the_names_allowed(given):
+    with pytest.raises(ParameterError, match=f"`denominator` received a wrong value `{given}`; allowed are"):
+        ours.RetrievalMAP(denominator=given)
+    with pytest.raises(ParameterError, match=f"`gain` received a wrong value `{given}`; allowed are"):
+        ours.RetrievalNormalizedDCG(gain=given)
+
+
 P, T, Q = tensor([0.5, 0.4]), tensor([1, 0]), tensor([0, 0])
 
 
@@ -554,8 +695,6 @@ P, T, Q = tensor([0.5, 0.4]), tensor([1, 0]), tensor([0, 0])
         ((P, T, Q.float()), "`indexes` must be a tensor of long integers, or of another integer type"),
         ((P.bool(), T, Q), "`preds` must be a tensor of floats, got torch.bool"),
         ((P.long(), T, Q), "`preds` must be a tensor of floats, got torch.int64"),
-        ((P, T.float(), Q), "`target` must be a tensor of booleans or integers, got torch.float32"),
-        ((P, T * 3 - 1, Q), "`target` must contain `binary` values, 0 and 1, got values from -1 to 2"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
 )
@@ -565,6 +704,27 @@ def test_wrong_tensors_are_named(name, rows, message):
     with pytest.raises(DataError, match=re.escape(message)):
         metric.update(*rows)
     assert metric.preds == []
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if name != "RetrievalNormalizedDCG"])
+def test_grades_are_refused_where_documents_are_relevant_or_not(name):
+    metric = build(name)
+    with pytest.raises(DataError, match=r"`target` must be .* booleans or integers, got torch\.float32"):
+        metric.update(P, T.float(), Q)
+    with pytest.raises(DataError, match="`target` must contain `binary` values, 0 and 1, got values from -1 to 2"):
+        metric.update(P, T * 3 - 1, Q)
+    assert metric.preds == []
+
+
+def test_wrong_grades_are_named():
+    metric = ours.RetrievalNormalizedDCG()
+    with pytest.raises(
+        DataError, match=r"`target` must be a tensor of booleans, integers or floats, got torch.complex"
+    ):
+        metric.update(P, T.cfloat(), Q)
+    metric.update(P, tensor([1.0, float("nan")]), Q)
+    with pytest.raises(DataError, match="`target` has 1 NaN, the first in indexes 0"):
+        metric.compute()
 
 
 @pytest.mark.parametrize("floats", FLOATS, ids=str)

@@ -287,7 +287,10 @@ def parse(name: str) -> Measure:
             # Tools that name parameters put them in brackets before the cutoff; patterns have none.
             if (texts_of := other.match(re.sub(r"\(.*\)", "", text))) is not None:
                 ours = _translated(texts, known.declaration.translations)
-                return known(**other.fixed, **{key: _value(value) for key, value in {**texts_of, **ours}.items()})
+                if ours.keys() & texts_of.keys() or len(ours) < len(texts):
+                    raise ParameterError(_given_twice(text))
+                given = {key: _value(value) for key, value in {**texts_of, **ours}.items()}
+                return known(**{**other.fixed, **given})
     raise MetricError(_unknown(name, found["name"]))
 
 
@@ -334,9 +337,12 @@ def _split_parameters(text: str, parameters: str | None) -> dict[str, str]:
         raise ParameterError(msg)
     texts = {name.strip(): value.strip().strip("'\"") for name, _, value in pairs}
     if len(texts) < len(pairs):
-        msg = f"a parameter in `{text}` is given twice; each may be given once"
-        raise ParameterError(msg)
+        raise ParameterError(_given_twice(text))
     return texts
+
+
+def _given_twice(text: str) -> str:
+    return f"a parameter in `{text}` is given twice; each may be given once"
 
 
 def _value(text: str) -> Any:
@@ -359,6 +365,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "all_trec": (
         *_OFFICIAL,
         *(f"recall_{k}" for k in _CUTOFFS),
+        *(f"relative_P_{k}" for k in _CUTOFFS),
         "11pt_avg",
         "ndcg",
         *(f"ndcg_cut_{k}" for k in _CUTOFFS),

@@ -111,7 +111,8 @@ def _precision_of_hits(ranked: Ranked, k: int | None) -> pl.Expr:
 def auroc(ranked: Ranked, k: int | None = None) -> pl.Expr:
     """Share of the pairs of a relevant and another document, among the first k, that are ranked the right way round.
 
-    Tied pairs count half; 0 where there is no pair.
+    ``pairs in the right order / (hits@k * other documents among the first k)``; tied pairs count half. 0 where there is
+    no pair.
     """
     above = _nonrelevant_above(ranked)
     if k is None or not ranked.has_ties:

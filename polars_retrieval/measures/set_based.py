@@ -32,6 +32,7 @@ def precision(ranked: Ranked, k: int | None = None, adaptive_k: bool = False) ->
     alias("ir_measures", "R@{k}"),
     alias("ir_measures", "SetR"),
     alias("trec_eval", "recall_{k}"),
+    alias("trec_eval", "relative_P_{k}", capped=True),
     alias("trec_eval", "set_recall"),
     alias("torchmetrics", "RetrievalRecall"),
     source="Van Rijsbergen, Information Retrieval (1979), chapter 7",

@@ -22,9 +22,8 @@ import polars as pl
 
 from polars_retrieval.grouping import run_starts
 from polars_retrieval.ranking.counting import count_hits, worth_counting
-from polars_retrieval.ranking.keys import comparable
 from polars_retrieval.ranking.rows import Rows
-from polars_retrieval.ranking.sorting import sort_hits
+from polars_retrieval.ranking.scores import comparable
 from polars_retrieval.ranking.ties import break_ties
 
 if TYPE_CHECKING:
@@ -33,6 +32,10 @@ if TYPE_CHECKING:
 
 def rank_hits(rows: Rows, ties: Ties) -> tuple[pl.DataFrame, pl.Series]:
     """Rank the documents within each query; return the hits and how many documents each query retrieved."""
+    from polars_retrieval.ranking.sorting import (
+        sort_hits,  # and with it NumPy, which importing the package does not load
+    )
+
     rows = Rows(rows.grouping, comparable(rows.score), rows.level, rows.max_level, rows.doc)
     find_hits = count_hits if worth_counting(rows) else sort_hits
     hits, n_retrieved = find_hits(rows)

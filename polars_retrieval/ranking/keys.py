@@ -8,116 +8,142 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
+import numpy as np
 
 if TYPE_CHECKING:
-    from polars.datatypes import DataTypeClass
+    from collections.abc import Iterable
 
-    from polars_retrieval.grouping import Grouping
+    from numpy.typing import NDArray
 
-_LARGEST_INT64 = 2**63 - 1
+    Integers = NDArray[np.unsignedinteger[Any]]
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The best and the worst score, and the least distance of a score to 0."""
+
+    best: float
+    worst: float
+    nearest_to_0: float
+
+    @classmethod
+    def of(cls, scores: NDArray[Any]) -> Extremes:
+        """Find them in an array."""
+        if not len(scores):
+            return cls(0, 0, 0)
+        best, worst = scores.max().item(), scores.min().item()
+        is_between = isinstance(best, float) and worst < 0 < best
+        return cls(best, worst, np.abs(scores).min().item() if is_between else min(abs(best), abs(worst)))
+
+    @classmethod
+    def of_all(cls, parts: Iterable[Extremes]) -> Extremes:
+        """Combine those of several arrays."""
+        several = list(parts) or [cls(0, 0, 0)]
+        best, worst = max(part.best for part in several), min(part.worst for part in several)
+        return cls(best, worst, min(part.nearest_to_0 for part in several))
 
 
 @dataclass(frozen=True)
 class Key:
-    """How the key column is made from `query`, `score` and `level`, and where each part lies in it.
+    """Where each part lies in a key: from the top the query if there is one, the score, the level of relevance.
 
     The low bits hold `max_level - level`, so that of tied documents the most relevant comes first.
     """
 
-    expr: pl.Expr
-    dtype: DataTypeClass
-    score_bits: int
-    level_bits: int
+    scores: _Floats | _Whole
+    query_bits: int
     max_level: int
 
-    @property
-    def width(self) -> int:
-        """The bits of a key."""
-        return _WIDTHS[self.dtype]
+    @classmethod
+    def of(cls, dtype: np.dtype[Any], extremes: Extremes, max_level: int, n_queries: int = 0) -> Key:
+        """Lay out the narrowest key for scores, the levels of relevance and, if there are several, queries."""
+        scores = _Whole(extremes) if dtype.kind == "i" else _Floats(8 * dtype.itemsize, extremes)
+        return cls(scores, max(0, n_queries - 1).bit_length(), max_level)
 
     @property
-    def level(self) -> pl.Expr:
-        """The relevance level in a column named `key`."""
-        return self.max_level - (pl.col("key") & (2**self.level_bits - 1)).cast(pl.Int32)
+    def level_bits(self) -> int:
+        """The bits of the level."""
+        return self.max_level.bit_length()
 
     @property
-    def tie_group(self) -> pl.Expr:
-        """Query and score, without the relevance, of a column named `key`."""
-        return pl.col("key") // 2**self.level_bits
+    def query_shift(self) -> int:
+        """The bits below the query."""
+        return self.scores.bits + self.level_bits
 
     @property
-    def query(self) -> pl.Expr:
-        """The query in a column named `key`."""
-        return (pl.col("key") // 2 ** (self.score_bits + self.level_bits)).cast(pl.UInt32)
+    def bits(self) -> int:
+        """The bits of a key: beyond 64 it cannot be made."""
+        return self.query_bits + self.query_shift
+
+    @property
+    def dtype(self) -> type[np.unsignedinteger[Any]]:
+        """The narrowest type of NumPy that holds a key."""
+        return np.uint32 if self.bits <= 32 else np.uint64  # noqa: PLR2004
+
+    def pack(self, scores: NDArray[Any], levels: NDArray[Any], queries: NDArray[Any] | None = None) -> Integers:
+        """Make the keys of rows."""
+        keys = self.scores.from_best(scores).astype(self.dtype, copy=False)
+        keys <<= self.dtype(self.level_bits)
+        keys += self.dtype(self.max_level)
+        keys -= levels.astype(self.dtype, copy=False)
+        if queries is not None:
+            keys |= queries.astype(self.dtype) << self.dtype(self.query_shift)
+        return keys
+
+    def levels(self, keys: Integers) -> NDArray[np.uint32]:
+        """Read the levels of relevance."""
+        return np.uint32(self.max_level) - (keys & self.dtype(2**self.level_bits - 1)).astype(np.uint32)
+
+    def is_hit(self, keys: Integers) -> NDArray[np.bool_]:
+        """Tell which rows are of a level above 0."""
+        mask = self.dtype(2**self.level_bits - 1)
+        hit: NDArray[np.bool_] = (keys & mask) != self.dtype(self.max_level)
+        return hit
+
+    def tie_groups(self, keys: Integers) -> Integers:
+        """Read query and score, without the level."""
+        groups: Integers = keys >> self.dtype(self.level_bits)
+        return groups
+
+    def queries(self, keys: Integers) -> Integers:
+        """Read the queries."""
+        queries: Integers = keys >> self.dtype(self.query_shift)
+        return queries
 
 
-def comparable(scores: pl.Series) -> pl.Series:
-    """Return scores as Float32, Float64 or Int64, whichever is narrowest and keeps every difference.
+@dataclass(frozen=True)
+class _Whole:
+    """How whole numbers become unsigned ones that count down from the best, which is 0."""
 
-    Float64 scores that float32 holds exactly, as most models produce them, need half the bits. Integers and
-    decimals beyond Int64 are replaced by their dense rank.
-    """
-    if scores.dtype == pl.Float64:
-        narrow = scores.cast(pl.Float32)
-        return narrow if (narrow.cast(pl.Float64) == scores).all() else scores
-    if scores.dtype.is_float() or scores.dtype == pl.Null:
-        return scores.cast(pl.Float32)
-    if scores.dtype.is_integer():
-        as_int64 = scores.cast(pl.Int64, strict=False)
-        if as_int64.null_count() == scores.null_count():
-            return as_int64
-    return scores.rank("dense").cast(pl.Int64)
+    extremes: Extremes
 
+    @property
+    def bits(self) -> int:
+        return (int(self.extremes.best) - int(self.extremes.worst)).bit_length()
 
-def make_key(scores: pl.Series, max_level: int, grouping: Grouping | None = None) -> Key:
-    """Lay out the narrowest key for comparable scores, the levels of relevance and, if grouped, the query."""
-    level_bits = max_level.bit_length()
-    other_bits = level_bits + (0 if grouping is None else grouping.n_numbers.bit_length())
-    from_best, score_bits = _from_best(scores, wanted=32 - other_bits)
-    dtype = next(dtype for dtype, width in _WIDTHS.items() if other_bits + score_bits <= width)
-    level = pl.col("level").cast(dtype)
-    expr = from_best.cast(dtype) * 2**level_bits + max_level - level
-    if grouping is not None:
-        expr = grouping.number("query").cast(dtype) * 2 ** (score_bits + level_bits) + expr
-    return Key(expr.alias("key"), dtype, score_bits, level_bits, max_level)
-
-
-_WIDTHS: dict[DataTypeClass, int] = {pl.UInt32: 32, pl.UInt64: 64, pl.UInt128: 128}
-_MANY = 100_000  # scores from which a narrower key saves more than it takes to find
-
-
-def _from_best(scores: pl.Series, wanted: int) -> tuple[pl.Expr, int]:
-    """Map scores to unsigned integers that count down from the best one, 0; and say how many bits these need.
-
-    Zeros of either sign are one. Every row goes through this, so it is few operations on few bytes.
-    """
-    best, worst = scores.max(), scores.min()
-    if not isinstance(best, float) or not isinstance(worst, float):
-        best, worst = int(best or 0), int(worst or 0)  # type: ignore[arg-type]
-        distance = pl.lit(best, dtype=pl.Int64) - pl.col("score").cast(pl.Int64)
-        return distance.reinterpret(dtype=pl.UInt64), (best - worst).bit_length()  # unsigned, if it wraps around
-    layout = _Floats(32 if scores.dtype == pl.Float32 else 64)
-    if layout.distance(best, worst).bit_length() > wanted and len(scores) >= _MANY and worst < 0 < best:
-        layout = _Floats(layout.width, nearest_to_0=scores.abs().min())  # type: ignore[arg-type]
-    return layout.from_best(best), layout.distance(best, worst).bit_length()
+    def from_best(self, scores: NDArray[Any]) -> Integers:
+        return (np.int64(self.extremes.best) - scores).view(np.uint64)  # unsigned, if it wraps around
 
 
 @dataclass(frozen=True)
 class _Floats:
-    """How floats become integers that count down.
+    """How floats become unsigned integers that count down from the best, which is 0.
 
     The bits of a float are its sign and then its magnitude: those of positive floats rise, those of negative ones
     fall with the float. Between the two lie the patterns of all numbers nearer to 0 than any score; leaving these out
-    often saves the bit or two that halve the width of the key.
+    often saves the bit or two that halve the width of the key. Zeros of either sign are one.
     """
 
     width: int
-    nearest_to_0: float = 0.0
+    extremes: Extremes
 
-    def bits(self, score: float) -> int:
+    @property
+    def bits(self) -> int:
+        return (self._down(self.extremes.worst) - self._down(self.extremes.best)).bit_length()
+
+    def _pattern(self, score: float) -> int:
         return int.from_bytes(struct.pack("<f" if self.width == 32 else "<d", score), "little")  # noqa: PLR2004
 
     @property
@@ -127,18 +153,23 @@ class _Floats:
     @property
     def _skipped(self) -> int:
         """Negative numbers count on from the positive ones: from -0.0, which is 0.0, or from where scores go on."""
-        return max(1, 2 * self.bits(self.nearest_to_0))
+        both_signs = self.extremes.worst < 0 < self.extremes.best
+        return max(1, 2 * self._pattern(self.extremes.nearest_to_0)) if both_signs else 1
 
-    def down(self, score: float) -> int:
-        bits = self.bits(score)
-        return self._sign - 1 - bits if bits < self._sign else bits - self._skipped
+    def _down(self, score: float) -> int:
+        pattern = self._pattern(score)
+        return self._sign - 1 - pattern if pattern < self._sign else pattern - self._skipped
 
-    def distance(self, best: float, worst: float) -> int:
-        return self.down(worst) - self.down(best)
-
-    def from_best(self, best: float) -> pl.Expr:
-        dtype = pl.UInt32 if self.width == 32 else pl.UInt64  # noqa: PLR2004
-        bits, first = pl.col("score").reinterpret(dtype=dtype), self.down(best)
-        positive = pl.lit((self._sign - 1 - first) % 2**self.width, dtype=dtype) - bits
-        negative = bits - pl.lit((self._skipped + first) % 2**self.width, dtype=dtype)
-        return pl.when(bits < self._sign).then(positive).otherwise(negative)
+    def from_best(self, scores: NDArray[Any]) -> Integers:
+        unsigned, signed = (np.uint32, np.int32) if self.width == 32 else (np.uint64, np.int64)  # noqa: PLR2004
+        patterns, first = scores.view(unsigned), self._down(self.extremes.best)
+        positive = (self._sign - 1 - first) % 2**self.width
+        negative = (self._skipped + first) % 2**self.width
+        # `positive - patterns`, or, of negative numbers, `patterns - negative`: turned round by a mask, since to choose
+        # between the two takes five times as long.
+        is_negative = (patterns.view(signed) >> signed(self.width - 1)).view(unsigned)
+        keys: Integers = unsigned(positive) - patterns
+        keys ^= is_negative
+        is_negative &= unsigned((positive - negative + 1) % 2**self.width)
+        keys += is_negative
+        return keys

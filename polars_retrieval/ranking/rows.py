@@ -11,6 +11,9 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from polars_retrieval.grouping import Grouping
     from polars_retrieval.names import Ties
 
@@ -39,8 +42,7 @@ class Rows:
         Each comes with its first query, whose number in the block is 0.
         """
         offsets = self.grouping.offsets
-        cuts = offsets.searchsorted(range(0, max(1, len(self.score)), size))
-        for first, end in pairwise([*dict.fromkeys(cuts.tolist()), self.grouping.n_numbers]):
+        for first, end in cut(offsets, size):
             row, n_rows = int(offsets[first]), int(offsets[end] - offsets[first])
             yield (
                 first,
@@ -60,6 +62,13 @@ class Rows:
             self.level.cast(pl.UInt32).alias("level"),
         ]
         return pl.DataFrame(columns if self.doc is None else [*columns, self.doc.alias("doc")])
+
+
+def cut(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
+    """Cut queries into blocks of about ``size`` rows; give the first query of each and that after its last."""
+    n_queries, n_rows = len(offsets) - 1, int(offsets[-1])
+    firsts = offsets.searchsorted(range(0, max(1, n_rows), size)).tolist()
+    return pairwise([*dict.fromkeys(firsts), n_queries])
 
 
 def order_within(score: pl.Expr, level: pl.Expr, doc: pl.Expr, ties: Ties) -> tuple[list[pl.Expr], list[bool]]:

@@ -4,235 +4,283 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import polars as pl
 
-from polars_retrieval.grouping import Grouping, run_starts
-from polars_retrieval.ranking.keys import Key, make_key
+from polars_retrieval.grouping import Grouping
+from polars_retrieval.ranking.keys import Extremes, Key
+from polars_retrieval.ranking.rows import Rows, cut
+from polars_retrieval.ranking.scores import dense
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Callable, Iterable
+
     from numpy.typing import NDArray
 
-    from polars_retrieval.ranking.rows import Rows
+    from polars_retrieval.ranking.keys import Integers
 
-_BLOCK = 2**20  # rows that are ranked at a time: they fit the cache, and their memory is used again and again
-_FEW_THREADS = 4  # up to which NumPy, on one, sorts integers faster than Polars on all
+T = TypeVar("T")
+R = TypeVar("R")
+
+_BLOCK = 2**18  # rows that are worked on at a time: they fit the cache, and their memory is used again and again
+_MANY_THREADS = 5  # from which Polars, on all, sorts integers faster than NumPy on two
 _SAMPLE = 10_000  # keys that show, nearly always, that a run does not come ranked
+_SWAPS = 4  # rounds of swaps by which tied documents of a ranked run are put in order
 
 
 @dataclass(frozen=True)
 class _Sorted:
-    """Keys in the order of query and rank, and which query each is of."""
+    """Keys in the order of query and rank, where each query's start, and the number of the first query."""
 
     key: Key
-    keys: pl.Series
-    grouping: Grouping
+    keys: Integers
+    offsets: NDArray[np.int64]
+    first_query: int = 0
 
 
 def sort_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
     """Return the hits with their tie groups, and how many documents each query retrieved."""
     if rows.grouping.lengths is None:
-        ranked = _sort_all(rows)
-        return _hits(ranked), ranked.grouping.count_rows()
-    # Where the rows of a query stand together, a few queries at a time are ranked, on as many threads as Polars has.
-    blocks = list(rows.blocks(_BLOCK))
-    with ThreadPoolExecutor(min(len(blocks), pl.thread_pool_size()) or 1) as pool:
-        found = pool.map(lambda block: _hits(_sort_within(block)), (block for _, block in blocks))
-    hits = [
-        hits.with_columns(pl.col("query") + pl.lit(first, dtype=pl.UInt32))
-        for (first, _), hits in zip(blocks, found, strict=True)
-    ]
-    return pl.concat(hits or [_hits(_sort_all(rows))]), rows.grouping.count_rows()
+        key = Key.of(_score(rows).dtype, _extremes(rows), rows.max_level, rows.grouping.n_numbers)
+        if key.bits <= 64:  # noqa: PLR2004
+            return _sort_all(rows, key)
+        rows = _together(rows)
+    n_retrieved = rows.grouping.count_rows()
+    blocks = rows.blocks(_BLOCK)
+    found = _in_threads(lambda block: _hits(_sort_within(*block)), blocks)
+    return _frame(found), n_retrieved
 
 
-def _sort_all(rows: Rows) -> _Sorted:
+def _sort_all(rows: Rows, key: Key) -> tuple[pl.DataFrame, pl.Series]:
     """Sort keys that begin with the query."""
-    key = make_key(rows.score, rows.max_level, rows.grouping)
-    keys = _sorted_keys(key, rows)
-    return _Sorted(key, keys, _grouping(key, keys, rows.grouping.ids))
+    keys = _sorted(_pack_all(rows, key))
+    n_retrieved = _count_queries(key, keys, rows.grouping.n_numbers)
+    offsets = np.append(0, np.cumsum(n_retrieved))
+    blocks = [
+        _Sorted(key, keys[offsets[first] : offsets[end]], offsets[first : end + 1] - offsets[first], first)
+        for first, end in cut(offsets, _BLOCK)
+    ]
+    return _frame(_in_threads(_hits, blocks)), pl.Series(n_retrieved).cast(pl.UInt32)
 
 
-def _sorted_keys(key: Key, rows: Rows) -> pl.Series:
-    if key.dtype == pl.UInt128:  # of which NumPy knows nothing
-        keys = _pack(key, rows)
-        return keys if keys.is_sorted() else keys.sort()
-    array = _pack_blocks(key, rows)
-    keys = pl.Series("key", array)
-    if keys.is_sorted():
-        return keys
-    if pl.thread_pool_size() > _FEW_THREADS:
-        return keys.sort()
-    array.sort()
-    return pl.Series("key", array)
+def _together(rows: Rows) -> Rows:
+    """Put the rows of each query together, in the order they come."""
+    n = len(rows.score)
+    row_bits = n.bit_length()
+    places = rows.grouping.of_rows.to_numpy().astype(np.uint64) << np.uint64(row_bits)
+    places |= np.arange(n, dtype=np.uint64)
+    order = pl.Series(_sorted(places) & np.uint64(2**row_bits - 1))
+    grouping = Grouping(rows.grouping.ids, rows.grouping.count_rows().cast(pl.Int64).to_numpy())
+    return Rows(grouping, rows.score.gather(order), rows.level.gather(order), rows.max_level)
 
 
-def _sort_within(rows: Rows) -> _Sorted:
-    """Sort keys without the query, for each query on its own."""
-    key = make_key(rows.score, rows.max_level)
-    if key.dtype == pl.UInt128:  # of which NumPy and Arrow know nothing
-        return _sort_all(rows)
-    keys = _pack(key, rows)
-    if not _is_sorted_within(keys, rows.grouping):
-        length = rows.grouping.equal_length
-        keys = _sort_matrix(keys, length) if length else _sort_lists(keys, rows.grouping)
-    return _Sorted(key, keys, rows.grouping)
+def _in_threads(function: Callable[[T], R], several: Iterable[T]) -> list[R]:
+    """Apply a function on as many threads as Polars has; NumPy lets them run side by side."""
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        return list(pool.map(function, several))
 
 
-def _pack(key: Key, rows: Rows) -> pl.Series:
-    # The streaming engine works in pieces that fit the cache: here 2 to 4 times faster than the in-memory one.
-    return _unpacked(key, rows).lazy().select(key.expr).collect(engine="streaming").to_series().rechunk()
+def _score(rows: Rows) -> NDArray[Any]:
+    return rows.score.to_numpy()
 
 
-def _pack_blocks(key: Key, rows: Rows) -> NDArray[np.unsignedinteger]:
-    """Pack many rows block by block into one array, so that no copy of them is joined."""
-    import numpy as np
+def _levels(rows: Rows) -> NDArray[Any]:
+    return (rows.level.cast(pl.UInt8) if rows.level.dtype == pl.Boolean else rows.level).to_numpy()
 
-    unpacked, keys = _unpacked(key, rows), np.empty(len(rows.score), f"u{key.width // 8}")
+
+def _extremes(rows: Rows) -> Extremes:
+    scores = _score(rows)
+    return Extremes.of_all(_in_threads(lambda at: Extremes.of(scores[at : at + _BLOCK]), range(0, len(scores), _BLOCK)))
+
+
+def _pack_all(rows: Rows, key: Key) -> Integers:
+    """Pack rows into one array, in blocks."""
+    keys, scores, grouping = np.empty(len(rows.score), key.dtype), _score(rows), rows.grouping
+    queries = grouping.of_rows if grouping.column is None else grouping.column
+    lowest = 0 if grouping.column is None else grouping.lowest
 
     def pack(at: int) -> None:
-        keys[at : at + _BLOCK] = unpacked.slice(at, _BLOCK).select(key.expr).to_series().to_numpy()
+        numbers = queries.slice(at, _BLOCK).to_numpy()
+        numbers = numbers.astype(np.int64, copy=False) - lowest if lowest else numbers
+        block = Rows(grouping, rows.score, rows.level.slice(at, _BLOCK))
+        keys[at : at + _BLOCK] = key.pack(scores[at : at + _BLOCK], _levels(block), numbers)
 
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        list(pool.map(pack, range(0, len(keys), _BLOCK)))
+    _in_threads(pack, range(0, len(keys), _BLOCK))
     return keys
 
 
-def _unpacked(key: Key, rows: Rows) -> pl.DataFrame:
-    """Return the columns that the key is made of."""
-    columns = [rows.score.alias("score"), rows.level.alias("level")]
-    if "query" in key.expr.meta.root_names():
-        columns.append((rows.grouping.of_rows if rows.grouping.column is None else rows.grouping.column).alias("query"))
-    return pl.DataFrame(columns)
+def _sorted(keys: Integers) -> Integers:
+    """Sort keys, in their memory."""
+    if all((part[1:] >= part[:-1]).all() for part in (keys[:_SAMPLE], keys)):
+        return keys
+    if pl.thread_pool_size() >= _MANY_THREADS:
+        return pl.Series(keys).sort().to_numpy()
+    keys.sort()
+    return keys
 
 
-def _grouping(key: Key, keys: pl.Series, ids: pl.DataFrame) -> Grouping:
-    """Group a column of keys that is sorted by query."""
-    import numpy as np
+def _count_queries(key: Key, keys: Integers, n: int) -> NDArray[np.int64]:
+    """Count the rows of each query, of keys that are sorted."""
 
-    starts, queries = [], []
-    for at in range(0, len(keys), _BLOCK):
-        block = keys.slice(at, _BLOCK).to_frame("key").select(key.query).to_series()
-        heads = run_starts([block])
-        starts.append((heads + at).to_numpy())
-        queries.append(block.gather(heads).to_numpy())
-    # A query that goes on in the next block starts there once more: its parts add up.
-    lengths = np.zeros(ids.height, dtype=np.int64)
-    if starts:
-        np.add.at(lengths, np.concatenate(queries), np.diff(np.concatenate(starts).astype(np.int64), append=len(keys)))
-    return Grouping(ids, lengths)
+    def heads(at: int) -> tuple[NDArray[np.int64], Integers]:
+        queries = key.queries(keys[at : at + _BLOCK])
+        starts = np.flatnonzero(queries[1:] != queries[:-1]) + 1
+        starts = np.append(0, starts)
+        return starts + at, queries[starts]
 
-
-def _is_sorted_within(keys: pl.Series, grouping: Grouping) -> bool:
-    """Tell whether the keys come ranked, that is, step down only where a query starts."""
-    starts = grouping.offsets[:-1][grouping.count_rows().to_numpy() > 0]
-    return all(_steps_down_only_at(starts, part) for part in (keys.head(_SAMPLE), keys))
+    counts = np.zeros(n, dtype=np.int64)
+    if found := _in_threads(heads, range(0, len(keys), _BLOCK)):
+        starts, queries = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        # A query that goes on in the next block starts there once more: its parts add up.
+        np.add.at(counts, queries.astype(np.intp), np.diff(starts, append=len(keys)))
+    return counts
 
 
-def _steps_down_only_at(starts: NDArray[np.int64], keys: pl.Series) -> bool:
-    after = starts[(starts > 0) & (starts < len(keys))]
-    steps_down = keys[1:] < keys[:-1]
-    return bool(steps_down.sum() == steps_down.gather(after - 1).sum())
+def _sort_within(first_query: int, rows: Rows) -> _Sorted:
+    """Sort keys without the query, for each query on its own."""
+    scores = _score(rows)
+    key = Key.of(scores.dtype, Extremes.of(scores), rows.max_level)
+    if key.bits > 64:  # noqa: PLR2004
+        scores = _score(Rows(rows.grouping, dense(rows.score), rows.level))
+        key = Key.of(scores.dtype, Extremes.of(scores), rows.max_level)
+    keys, grouping = key.pack(scores, _levels(rows)), rows.grouping
+    if not _is_ranked(keys, grouping.offsets):
+        length = grouping.equal_length
+        keys = _sort_matrix(keys, length) if length else _sort_lists(keys, grouping.offsets)
+    return _Sorted(key, keys, grouping.offsets, first_query)
 
 
-def _sort_matrix(keys: pl.Series, length: int) -> pl.Series:
+def _is_ranked(keys: Integers, offsets: NDArray[np.int64]) -> bool:
+    """Tell whether the keys come ranked; tied documents that are not in the order of their levels are swapped."""
+    n_starts = len(offsets)
+    if len(_steps_down(keys[:_SAMPLE], offsets)) > min(n_starts, _SAMPLE) // 2:
+        return False
+    for _ in range(_SWAPS):
+        down = _steps_down(keys, offsets)
+        if not len(down):
+            return True
+        if len(down) > len(keys) // 100:
+            return False
+        # Of pairs that overlap, swap the first.
+        down = down[np.append(True, down[1:] - down[:-1] > 1)]
+        keys[down], keys[down + 1] = keys[down + 1], keys[down]
+    return False
+
+
+def _steps_down(keys: Integers, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places whose next key, of the same query, is lower."""
+    down = keys[1:] < keys[:-1]
+    starts = offsets[(offsets > 0) & (offsets < len(keys))]
+    down[starts - 1] = False
+    return np.flatnonzero(down)
+
+
+def _sort_matrix(keys: Integers, length: int) -> Integers:
     """Sort equally long lists as the rows of a matrix: NumPy does it with SIMD, and lets other threads run."""
-    matrix = keys.to_numpy(writable=True).reshape(-1, length)
-    matrix.sort(axis=1)
-    return pl.Series("key", matrix.reshape(-1))
+    keys.reshape(-1, length).sort(axis=1)
+    return keys
 
 
-def _sort_lists(keys: pl.Series, grouping: Grouping) -> pl.Series:
+def _sort_lists(keys: Integers, offsets: NDArray[np.int64]) -> Integers:
     """Sort lists of any lengths, laid over the keys by their offsets without a copy."""
     import pyarrow as pa
 
-    lists = pl.Series("key", pa.LargeListArray.from_arrays(pa.array(grouping.offsets), keys.to_arrow()))
+    lists = pl.Series("key", pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(keys)))
     ranked = lists.to_frame().lazy().select(pl.col("key").list.sort()).collect(engine="streaming").to_series()
-    return ranked.explode(empty_as_null=False).rechunk()
+    return ranked.explode(empty_as_null=False).rechunk().to_numpy(writable=True)
 
 
-def _hits(ranked: _Sorted) -> pl.DataFrame:
-    """Read the hits out of the sorted keys, with their tie groups."""
-    key = ranked.key
-    is_hit = (pl.col("key") & (2**key.level_bits - 1)) != key.max_level
-    hits = ranked.keys.to_frame("key").lazy().with_row_index("at").filter(is_hit).collect(engine="streaming")
-    query = ranked.grouping.of(hits["at"])
-    start = pl.Series(ranked.grouping.offsets).gather(query)
-    hits = hits.with_columns(query.alias("query"), level=key.level.cast(pl.UInt32)).with_columns(
-        place=(pl.col("at").cast(pl.Int64) - start).cast(pl.UInt32)
-    )
-    return _with_tie_groups(hits, ranked)
+_Hits = dict[str, "NDArray[Any]"]
 
 
-def _with_tie_groups(hits: pl.DataFrame, ranked: _Sorted) -> pl.DataFrame:
-    """Add `above` and `tied`: the whole tie group where it holds more than hits of one level, else the hit itself."""
-    hits = hits.with_columns(above="place", tied=pl.lit(1, dtype=pl.UInt32))
-    uneven = _is_followed_by_other_level(hits, ranked)
-    if uneven.any():
-        hits = _with_uneven_groups(hits, uneven, ranked)
-    return hits.select("query", "level", "place", "above", "tied")
+def _frame(blocks: list[_Hits]) -> pl.DataFrame:
+    """Join the hits of several blocks."""
+    joined = {name: _joined(blocks, name) for name in ("query", "level", "place")}
+    if any("tied" in block for block in blocks):
+        alone = [
+            {"above": block["place"], "tied": np.ones(len(block["place"]), np.uint32), **block} for block in blocks
+        ]
+        return pl.DataFrame({**joined, "above": _joined(alone, "above"), "tied": _joined(alone, "tied")})
+    return pl.DataFrame(joined).with_columns(above="place", tied=pl.lit(1, dtype=pl.UInt32))
 
 
-def _is_followed_by_other_level(hits: pl.DataFrame, ranked: _Sorted) -> pl.Series:
-    """Mark the hits whose next document has the same score and another level."""
-    after = hits["at"] + 1
-    same_query = after < pl.Series(ranked.grouping.offsets).gather(hits["query"] + 1)
-    after = after.zip_with(same_query, hits["at"])
-    keys = pl.DataFrame({"key": hits["key"], "next": ranked.keys.gather(after)})
-    group_size = 2**ranked.key.level_bits
-    same_group = pl.col("key") // group_size == pl.col("next") // group_size
-    return keys.select((pl.col("key") != pl.col("next")) & same_group).to_series()
+def _alone(place: NDArray[np.uint32]) -> _Hits:
+    """Let each hit stand as a tie group of its own."""
+    return {"above": place.copy(), "tied": np.ones(len(place), np.uint32)}
 
 
-def _with_uneven_groups(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) -> pl.DataFrame:
-    """Give the hits of uneven tie groups the group's start and size."""
-    import numpy as np
-
-    groups = _groups_of(hits, uneven.arg_true(), ranked)
-    number = pl.Series(np.searchsorted(groups["start"].to_numpy(), hits["at"].to_numpy(), side="right") - 1)
-    inside = (number >= 0) & (hits["at"] < groups["end"].gather(number.clip(lower_bound=0)))
-    rows, number = inside.arg_true(), number.filter(inside)
-    start, end = groups["start"].gather(number), groups["end"].gather(number)
-    query_start = pl.Series(ranked.grouping.offsets).gather(hits["query"].gather(rows))
-    return hits.with_columns(
-        hits["above"].scatter(rows, (start - query_start).cast(pl.UInt32)),
-        hits["tied"].scatter(rows, (end - start).cast(pl.UInt32)),
-    )
+def _joined(blocks: list[_Hits], name: str) -> NDArray[np.uint32]:
+    return np.concatenate([block[name] for block in blocks] or [np.empty(0, np.uint32)])
 
 
-def _groups_of(hits: pl.DataFrame, uneven: pl.Series, ranked: _Sorted) -> pl.DataFrame:
-    """Return where the tie groups of some hits start and end in the column of keys."""
-    import numpy as np
+def _hits(ranked: _Sorted) -> _Hits:
+    """Read the hits out of the sorted keys, with `above` and `tied` if there is a tie group whose order matters."""
+    at = np.flatnonzero(ranked.key.is_hit(ranked.keys))
+    keys, query = ranked.keys[at], _query_of(at, ranked)
+    place = (at - ranked.offsets[query]).astype(np.uint32)
+    hits = {
+        "query": (query + ranked.first_query).astype(np.uint32),
+        "level": ranked.key.levels(keys),
+        "place": place,
+    }
+    return hits | _tie_groups(at, keys, query, place, ranked)
 
+
+def _query_of(at: NDArray[np.intp], ranked: _Sorted) -> NDArray[np.intp]:
+    """Return the query, within the block, of some places."""
+    n, rows = len(ranked.offsets) - 1, len(ranked.keys)
+    if n and rows and rows % n == 0 and (np.diff(ranked.offsets) == rows // n).all():
+        return at // (rows // n)
+    return np.searchsorted(ranked.offsets, at, side="right") - 1
+
+
+def _tie_groups(
+    at: NDArray[np.intp], keys: Integers, query: NDArray[np.intp], place: NDArray[np.uint32], ranked: _Sorted
+) -> _Hits:
+    """Return `above` and `tied`: of the tie group where it holds more than hits of one level, else of the hit."""
+    groups = ranked.key.tie_groups(keys)
+    after = np.minimum(at + 1, len(ranked.keys) - 1)
+    next_keys = ranked.keys[after]
+    differs = np.flatnonzero((next_keys != keys) & (ranked.key.tie_groups(next_keys) == groups))
+    # Without the query in the key, the next one may be of the next query.
+    uneven = differs[after[differs] < ranked.offsets[query[differs] + 1]]
+    if not len(uneven):
+        return {}
     # A group begins with its hits, so it starts where they do.
-    first_hits = run_starts([hits.select(ranked.key.tie_group).to_series(), hits["query"]])
-    group = np.searchsorted(first_hits.to_numpy(), uneven.to_numpy(), side="right") - 1
-    start = hits["at"].gather(first_hits.gather(group)).cast(pl.Int64)
-    hits = hits[uneven]
-    size = 2**ranked.key.level_bits
-    last_key = hits.select(pl.col("key") // size * size + (size - 1)).to_series()
-    end_of_query = pl.Series(ranked.grouping.offsets).gather(hits["query"] + 1)
-    end = _first_above(last_key, ranked.keys, hits["at"].cast(pl.Int64) + 1, end_of_query)
-    return pl.DataFrame({"start": start, "end": end}).unique("start").sort("start")
+    is_first = np.append(True, (groups[1:] != groups[:-1]) | (query[1:] != query[:-1]))
+    group, first_hits = np.cumsum(is_first) - 1, np.flatnonzero(is_first)
+    concerned = np.unique(group[uneven])
+    start = at[first_hits[concerned]]
+    end = _end_of_group(ranked, start, ranked.offsets[query[first_hits[concerned]] + 1])
+    number = np.searchsorted(concerned, group)
+    inside = np.flatnonzero(concerned[np.minimum(number, len(concerned) - 1)] == group)
+    number = number[inside]
+    hits = _alone(place)
+    hits["above"][inside] = start[number] - ranked.offsets[query[inside]]
+    hits["tied"][inside] = (end - start)[number]
+    return hits
 
 
-def _first_above(limit: pl.Series, keys: pl.Series, low: pl.Series, high: pl.Series) -> pl.Series:
-    """Return the first place from low up whose key is above a limit, or high if there is none; elementwise.
+def _end_of_group(ranked: _Sorted, start: NDArray[np.intp], end_of_query: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the tie groups that start at some places end.
 
     Steps of 1, 2, 4, … find a place beyond, since most groups are small; then the last step is halved.
     """
+    group = ranked.key.tie_groups(ranked.keys[start])
 
-    def is_beyond(place: pl.Series) -> pl.Series:
-        inside = place < high
-        return ~inside | (keys.gather(place.zip_with(inside, low - 1)) > limit)
+    def is_inside(place: NDArray[np.int64]) -> NDArray[np.bool_]:
+        keys = ranked.keys[np.minimum(place, len(ranked.keys) - 1)]
+        inside: NDArray[np.bool_] = (place < end_of_query) & (ranked.key.tie_groups(keys) == group)
+        return inside
 
-    step, beyond = 1, low
-    while not (found := is_beyond(beyond)).all():
-        low = low.zip_with(found, beyond + 1)
-        beyond, step = beyond.zip_with(found, beyond + step), 2 * step
-    while (open_ := low < beyond).any():
-        middle = (low + beyond) // 2
-        found = is_beyond(middle)
-        beyond, low = middle.zip_with(open_ & found, beyond), (middle + 1).zip_with(open_ & ~found, low)
-    return low.zip_with(low < high, high)
+    step, inside, beyond = 1, start, start + 1
+    while (goes_on := is_inside(beyond)).any():
+        inside = np.where(goes_on, beyond, inside)
+        beyond, step = np.where(goes_on, beyond + step, beyond), 2 * step
+    while (inside + 1 < beyond).any():
+        middle = (inside + beyond) // 2
+        found = is_inside(middle)
+        inside, beyond = np.where(found, middle, inside), np.where(found, beyond, middle)
+    return beyond

@@ -20,14 +20,24 @@ from polars_retrieval.torch import functional
 from polars_retrieval.torch.curve import RetrievalPrecisionRecallCurve, RetrievalRecallAtFixedPrecision
 from polars_retrieval.torch.memory import from_torch, to_torch
 from polars_retrieval.torch.metrics import (
+    RetrievalAUROC,
+    RetrievalFallOut,
     RetrievalHitRate,
+    RetrievalMAP,
+    RetrievalMRR,
+    RetrievalNormalizedDCG,
     RetrievalPrecision,
     RetrievalRecall,
     RetrievalRPrecision,
 )
 
 __all__ = [
+    "RetrievalAUROC",
+    "RetrievalFallOut",
     "RetrievalHitRate",
+    "RetrievalMAP",
+    "RetrievalMRR",
+    "RetrievalNormalizedDCG",
     "RetrievalPrecision",
     "RetrievalPrecisionRecallCurve",
     "RetrievalRPrecision",

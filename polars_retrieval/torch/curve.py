@@ -10,6 +10,7 @@ import torch
 import polars_retrieval as pr
 from polars_retrieval.errors import ParameterError
 from polars_retrieval.options import check_bool, check_cutoff
+from polars_retrieval.torch.documentation import documented_class
 from polars_retrieval.torch.memory import from_torch
 from polars_retrieval.torch.outputs import like_preds
 from polars_retrieval.torch.state import RankedQueries, empty_target_error
@@ -24,30 +25,23 @@ if TYPE_CHECKING:
     from polars_retrieval.torch.state import Aggregation
 
 
+_CURVE_PARAMETERS = {
+    "max_k": "The last k; None for the length of the longest list.",
+    "adaptive_k": "Divide precision by the number of documents where that is below k.",
+}
+
+
+@documented_class(
+    **_CURVE_PARAMETERS,
+    aggregation=(
+        "Over the queries, for each k: `mean`, `median` (the lower of two middle values), `min`, `max`, or a function "
+        "that takes a tensor of queries x k and `dim=0`."
+    ),
+)
 class RetrievalPrecisionRecallCurve(RankedQueries):
     """Precision and recall of the first k documents, for each k from 1 to `max_k`.
 
     `compute` returns three tensors of `max_k` values: precision, recall, and k.
-
-    Parameters
-    ----------
-    max_k
-        The last k; None for the length of the longest list.
-    adaptive_k
-        Divide precision by the number of documents where that is below k.
-    empty_target_action
-        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
-        skipped), `error` raises.
-    ignore_index
-        Predictions whose target equals this are dropped first.
-    aggregation
-        Over the queries, for each k: `mean`, `median` (the lower of two middle values), `min`, `max`, or a
-        function that takes a tensor of queries x k and `dim=0`.
-    ties
-        How equal scores are ranked: `expected` takes the mean over all orders of the tied documents, `stable`
-        the order of the input, `pessimistic` relevant documents last, `optimistic` relevant documents first.
-    **kwargs
-        The keyword arguments of torchmetrics.Metric.
 
     Examples
     --------
@@ -133,28 +127,19 @@ class RetrievalPrecisionRecallCurve(RankedQueries):
         return pr_curve(frame, ax=ax)
 
 
+@documented_class(
+    **_CURVE_PARAMETERS,
+    min_precision="The precision to reach, from 0 to 1.",
+    kwargs=(
+        "`aggregation` and `ties` as for RetrievalPrecisionRecallCurve, and the keyword arguments of "
+        "torchmetrics.Metric."
+    ),
+)
 class RetrievalRecallAtFixedPrecision(RetrievalPrecisionRecallCurve):
     """The largest recall on the curve where precision is at least `min_precision`, and its k.
 
     `compute` returns two tensors of one value, recall and k. Where several k reach that recall, k is the
     largest; where none reaches the precision, recall is 0 and k is `max_k`.
-
-    Parameters
-    ----------
-    min_precision
-        The precision to reach, from 0 to 1.
-    max_k
-        The last k; None for the length of the longest list.
-    adaptive_k
-        Divide precision by the number of documents where that is below k.
-    empty_target_action
-        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
-        skipped), `error` raises.
-    ignore_index
-        Predictions whose target equals this are dropped first.
-    **kwargs
-        `aggregation` and `ties` as for RetrievalPrecisionRecallCurve, and the keyword arguments of
-        torchmetrics.Metric.
 
     Examples
     --------

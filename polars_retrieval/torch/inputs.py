@@ -26,14 +26,14 @@ _WORTH_A_CHUNK: Final = 10_000
 
 
 def check_batch(
-    preds: Tensor, target: Tensor, indexes: Tensor | None, ignore_index: int | None
+    preds: Tensor, target: Tensor, indexes: Tensor | None, ignore_index: int | None, *, graded: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return preds, target and indexes as flat tensors, without the rows to ignore, or raise."""
     if indexes is None:
         msg = "Argument `indexes` cannot be None: it says to which query each prediction belongs"
         raise DataError(msg)
     _check_shapes({"indexes": indexes, "preds": preds, "target": target})
-    _check_types(preds, target)
+    _check_types(preds, target, graded=graded)
     if not _is_integer(indexes):
         msg = f"`indexes` must be a tensor of long integers, or of another integer type, got {indexes.dtype}"
         raise DataError(msg)
@@ -47,16 +47,18 @@ def check_batch(
             f"but every target equals `ignore_index` = {ignore_index}"
         )
         raise DataError(msg)
-    _check_binary(target)
+    if not graded:
+        _check_binary(target)
     return preds, target, indexes
 
 
-def check_list(preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def check_list(preds: Tensor, target: Tensor, *, graded: bool = False) -> tuple[Tensor, Tensor]:
     """Return preds and target of one query as flat tensors, or raise."""
     _check_shapes({"preds": preds, "target": target})
-    _check_types(preds, target)
+    _check_types(preds, target, graded=graded)
     preds, target = _flat(preds), _flat(target)
-    _check_binary(target)
+    if not graded:
+        _check_binary(target)
     return preds, target
 
 
@@ -96,12 +98,13 @@ def _check_shapes(tensors: dict[str, Tensor]) -> None:
         raise DataError(msg)
 
 
-def _check_types(preds: Tensor, target: Tensor) -> None:
+def _check_types(preds: Tensor, target: Tensor, *, graded: bool) -> None:
     if not preds.is_floating_point():
         msg = f"`preds` must be a tensor of floats, got {preds.dtype}"
         raise DataError(msg)
-    if not (_is_integer(target) or target.dtype == torch.bool):
-        msg = f"`target` must be a tensor of booleans or integers, got {target.dtype}"
+    if not (_is_integer(target) or target.dtype == torch.bool or (graded and target.is_floating_point())):
+        allowed = "booleans, integers or floats" if graded else "booleans or integers"
+        msg = f"`target` must be a tensor of {allowed}, got {target.dtype}"
         raise DataError(msg)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import polars_retrieval as pr
-from polars_retrieval.options import check_bool
-from polars_retrieval.torch.arguments import one_cutoff
+from polars_retrieval.measures.declaration import Denominator, Gain
+from polars_retrieval.options import check_bool, check_choice
+from polars_retrieval.torch.arguments import check_max_fpr, one_cutoff
+from polars_retrieval.torch.documentation import documented_class, empty_target_action
 from polars_retrieval.torch.outputs import like_preds
 from polars_retrieval.torch.state import RankedQueries, empty_target_error
 
@@ -28,22 +29,26 @@ class PerQueryMetric(RankedQueries):
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
 
-    @abstractmethod
-    def _measure(self) -> Measure:
-        """Return what is computed for each query."""
+    if TYPE_CHECKING:  # torch.jit.script reads annotations, and knows no Measure
+        measure: Measure
+
+    def _measure_parameters(self) -> dict[str, Any]:
+        """Return the parameters of the measure."""
+        return {}
 
     def compute(self) -> Tensor:
         """Return the aggregate over the queries so far, 0 if all of them were skipped."""
-        with empty_target_error():
+        measure = self.measure(**self._measure_parameters())
+        with empty_target_error(measure.declaration.undefined_without):
             if not isinstance(self.aggregation, str):
-                values = self._per_query()
+                values = self._per_query(measure)
                 return self.aggregation(values, dim=None) if len(values) else values.new_zeros(())
-            result = pr.evaluate(self._frame(), self._measure(), aggregation=self.aggregation, **self._options())
+            result = pr.evaluate(self._frame(), measure, aggregation=self.aggregation, **self._options())
         return like_preds(result.to_series(), self.preds).squeeze()
 
-    def _per_query(self) -> Tensor:
+    def _per_query(self, measure: Measure) -> Tensor:
         """Return the value of each query that is not skipped, in the order of their indexes."""
-        result = pr.per_query(self._frame(), self._measure(), **self._options())
+        result = pr.per_query(self._frame(), measure, **self._options())
         values = result.sort("indexes").drop("indexes").to_series().drop_nulls()
         return like_preds(values, self.preds)
 
@@ -83,31 +88,13 @@ class CutoffMetric(PerQueryMetric):
         super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, **kwargs)
         self.top_k = one_cutoff(top_k, k)
 
+    def _measure_parameters(self) -> dict[str, Any]:
+        return {"k": self.top_k}
 
-class RetrievalPrecision(PerQueryMetric):
+
+@documented_class(top_k="How many ranks count; None for all. A query with fewer documents is still divided by `top_k`.")
+class RetrievalPrecision(CutoffMetric):
     """Precision: the share of relevant documents among those retrieved, or among the first k.
-
-    Parameters
-    ----------
-    empty_target_action
-        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
-        skipped), `error` raises.
-    ignore_index
-        Predictions whose target equals this are dropped first.
-    top_k
-        How many ranks count; None for all. A query with fewer documents is still divided by `top_k`.
-    adaptive_k
-        Divide by the number of documents where that is below `top_k`.
-    aggregation
-        `mean`, `median` (the lower of two middle values), `min`, `max`, or a function that takes a tensor of
-        one value a query and `dim=None`.
-    k
-        Older spelling of `top_k`.
-    ties
-        How equal scores are ranked: `expected` takes the mean over all orders of the tied documents, `stable`
-        the order of the input, `pessimistic` relevant documents last, `optimistic` relevant documents first.
-    **kwargs
-        The keyword arguments of torchmetrics.Metric.
 
     Examples
     --------
@@ -117,6 +104,8 @@ class RetrievalPrecision(PerQueryMetric):
     >>> precision(tensor([0.2, 0.3, 0.5]), tensor([1, 0, 1]), indexes=tensor([0, 0, 0]))
     tensor(0.5000)
     """
+
+    measure = pr.precision
 
     def __init__(
         self,
@@ -130,40 +119,20 @@ class RetrievalPrecision(PerQueryMetric):
         ties: Ties = "expected",
         **kwargs: Any,
     ) -> None:
-        super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, **kwargs)
+        super().__init__(empty_target_action, ignore_index, top_k, aggregation, k=k, ties=ties, **kwargs)
         check_bool("adaptive_k", adaptive_k)
-        self.top_k = one_cutoff(top_k, k)
         self.adaptive_k = adaptive_k
 
-    def _measure(self) -> Measure:
-        return pr.precision(k=self.top_k, adaptive_k=self.adaptive_k)
+    def _measure_parameters(self) -> dict[str, Any]:
+        return {"k": self.top_k, "adaptive_k": self.adaptive_k}
 
 
+@documented_class()
 class RetrievalRecall(CutoffMetric):
     """Recall: the share of a query's relevant documents that are retrieved, or among the first k.
 
     The relevant documents are those in `target`. Without `top_k` each of them is retrieved and recall is 1:
     it says something only with a cutoff.
-
-    Parameters
-    ----------
-    empty_target_action
-        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
-        skipped), `error` raises.
-    ignore_index
-        Predictions whose target equals this are dropped first.
-    top_k
-        How many ranks count; None for all.
-    aggregation
-        `mean`, `median` (the lower of two middle values), `min`, `max`, or a function that takes a tensor of
-        one value a query and `dim=None`.
-    k
-        Older spelling of `top_k`.
-    ties
-        How equal scores are ranked: `expected` takes the mean over all orders of the tied documents, `stable`
-        the order of the input, `pessimistic` relevant documents last, `optimistic` relevant documents first.
-    **kwargs
-        The keyword arguments of torchmetrics.Metric.
 
     Examples
     --------
@@ -174,32 +143,12 @@ class RetrievalRecall(CutoffMetric):
     tensor(0.5000)
     """
 
-    def _measure(self) -> Measure:
-        return pr.recall(k=self.top_k)
+    measure = pr.recall
 
 
+@documented_class()
 class RetrievalHitRate(CutoffMetric):
     """Hit rate, or success: 1 for a query with a relevant document among the first k, else 0.
-
-    Parameters
-    ----------
-    empty_target_action
-        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
-        skipped), `error` raises.
-    ignore_index
-        Predictions whose target equals this are dropped first.
-    top_k
-        How many ranks count; None for all.
-    aggregation
-        `mean`, `median` (the lower of two middle values), `min`, `max`, or a function that takes a tensor of
-        one value a query and `dim=None`.
-    k
-        Older spelling of `top_k`.
-    ties
-        How equal scores are ranked: `expected` takes the mean over all orders of the tied documents, `stable`
-        the order of the input, `pessimistic` relevant documents last, `optimistic` relevant documents first.
-    **kwargs
-        The keyword arguments of torchmetrics.Metric.
 
     Examples
     --------
@@ -210,28 +159,44 @@ class RetrievalHitRate(CutoffMetric):
     tensor(0.)
     """
 
-    def _measure(self) -> Measure:
-        return pr.hit_rate(k=self.top_k)
+    measure = pr.hit_rate
 
 
+@documented_class(empty_target_action=empty_target_action("non-relevant document"))
+class RetrievalFallOut(CutoffMetric):
+    """Fall-out: the share of a query's non-relevant documents that are among the first k; lower is better.
+
+    Without `top_k` each of them is retrieved and fall-out is 1: it says something only with a cutoff.
+
+    Examples
+    --------
+    >>> from torch import tensor
+    >>> from polars_retrieval.torch import RetrievalFallOut
+    >>> fall_out = RetrievalFallOut(top_k=1)
+    >>> fall_out(tensor([0.2, 0.3, 0.5]), tensor([1, 0, 0]), indexes=tensor([0, 0, 0]))
+    tensor(0.5000)
+    """
+
+    measure = pr.fall_out
+    higher_is_better = False
+
+    def __init__(
+        self,
+        empty_target_action: EmptyTargetAction = "pos",
+        ignore_index: int | None = None,
+        top_k: int | None = None,
+        aggregation: Aggregation = "mean",
+        *,
+        k: int | None = None,
+        ties: Ties = "expected",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(empty_target_action, ignore_index, top_k, aggregation, k=k, ties=ties, **kwargs)
+
+
+@documented_class()
 class RetrievalRPrecision(PerQueryMetric):
     """R-precision: precision at the rank that equals a query's number of relevant documents.
-
-    Parameters
-    ----------
-    empty_target_action
-        What a query without a relevant document counts: `neg` 0, `pos` 1, `skip` nothing (0 if all are
-        skipped), `error` raises.
-    ignore_index
-        Predictions whose target equals this are dropped first.
-    aggregation
-        `mean`, `median` (the lower of two middle values), `min`, `max`, or a function that takes a tensor of
-        one value a query and `dim=None`.
-    ties
-        How equal scores are ranked: `expected` takes the mean over all orders of the tied documents, `stable`
-        the order of the input, `pessimistic` relevant documents last, `optimistic` relevant documents first.
-    **kwargs
-        The keyword arguments of torchmetrics.Metric.
 
     Examples
     --------
@@ -242,5 +207,130 @@ class RetrievalRPrecision(PerQueryMetric):
     tensor(0.5000)
     """
 
-    def _measure(self) -> Measure:
-        return pr.r_precision
+    measure = pr.r_precision
+
+
+@documented_class()
+class RetrievalMRR(CutoffMetric):
+    """Mean reciprocal rank: 1 over the rank of a query's first relevant document, 0 if none is among the first k.
+
+    Examples
+    --------
+    >>> from torch import tensor
+    >>> from polars_retrieval.torch import RetrievalMRR
+    >>> reciprocal_rank = RetrievalMRR()
+    >>> reciprocal_rank(tensor([0.2, 0.3, 0.5]), tensor([1, 1, 0]), indexes=tensor([0, 0, 0]))
+    tensor(0.5000)
+    """
+
+    measure = pr.reciprocal_rank
+
+
+@documented_class()
+class RetrievalMAP(CutoffMetric):
+    """Mean average precision: for each query the mean of precision at the ranks of its hits.
+
+    Examples
+    --------
+    >>> from torch import tensor
+    >>> from polars_retrieval.torch import RetrievalMAP
+    >>> rows = {"preds": tensor([0.2, 0.3, 0.5]), "target": tensor([1, 0, 1]), "indexes": tensor([0, 0, 0])}
+    >>> RetrievalMAP()(**rows)
+    tensor(0.8333)
+    >>> RetrievalMAP(top_k=2)(**rows), RetrievalMAP(top_k=2, denominator="relevant")(**rows)
+    (tensor(1.), tensor(0.5000))
+    """
+
+    measure = pr.average_precision
+
+    def __init__(
+        self,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        top_k: int | None = None,
+        aggregation: Aggregation = "mean",
+        *,
+        denominator: Denominator = "hits",
+        k: int | None = None,
+        ties: Ties = "expected",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(empty_target_action, ignore_index, top_k, aggregation, k=k, ties=ties, **kwargs)
+        check_choice("denominator", denominator, Denominator)
+        self.denominator = denominator
+
+    def _measure_parameters(self) -> dict[str, Any]:
+        return {"k": self.top_k, "denominator": self.denominator}
+
+
+@documented_class(empty_target_action=empty_target_action("document of a grade above 0"))
+class RetrievalNormalizedDCG(CutoffMetric):
+    """Normalized discounted cumulative gain: the gains of the first k documents over those of the best order.
+
+    Here `target` holds grades: integers, floats, or booleans. The gain of each document is divided by
+    log2(rank + 1).
+
+    Examples
+    --------
+    >>> from torch import tensor
+    >>> from polars_retrieval.torch import RetrievalNormalizedDCG
+    >>> ndcg = RetrievalNormalizedDCG()
+    >>> ndcg(tensor([0.1, 0.2, 0.3, 4.0, 70.0]), tensor([10, 0, 0, 1, 5]), indexes=tensor([0, 0, 0, 0, 0]))
+    tensor(0.6957)
+    """
+
+    measure = pr.ndcg
+
+    def __init__(
+        self,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        top_k: int | None = None,
+        aggregation: Aggregation = "mean",
+        *,
+        gain: Gain = "linear",
+        k: int | None = None,
+        ties: Ties = "expected",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(empty_target_action, ignore_index, top_k, aggregation, k=k, ties=ties, **kwargs)
+        check_choice("gain", gain, Gain)
+        self.gain = gain
+        self.allow_non_binary_target = True
+
+    def _measure_parameters(self) -> dict[str, Any]:
+        return {"k": self.top_k, "gain": self.gain}
+
+
+@documented_class()
+class RetrievalAUROC(CutoffMetric):
+    """Area under the ROC curve: the share of a query's pairs of a relevant and another document ranked right.
+
+    Tied pairs count half. A query without a pair among the first k counts 0.
+
+    Examples
+    --------
+    >>> from torch import tensor
+    >>> from polars_retrieval.torch import RetrievalAUROC
+    >>> auroc = RetrievalAUROC()
+    >>> auroc(tensor([0.2, 0.3, 0.5]), tensor([1, 0, 1]), indexes=tensor([0, 0, 0]))
+    tensor(0.5000)
+    """
+
+    measure = pr.auroc
+
+    def __init__(
+        self,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        top_k: int | None = None,
+        max_fpr: None = None,
+        aggregation: Aggregation = "mean",
+        *,
+        k: int | None = None,
+        ties: Ties = "expected",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(empty_target_action, ignore_index, top_k, aggregation, k=k, ties=ties, **kwargs)
+        check_max_fpr(max_fpr)
+        self.max_fpr = max_fpr

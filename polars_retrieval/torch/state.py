@@ -66,7 +66,8 @@ class RankedQueries(Metric):
             The scores, floats of any shape and sign. They are kept as they are: the tensor's own memory, its
             own precision.
         target
-            Which documents are relevant: booleans, or integers 0 and 1.
+            Which documents are relevant: booleans, or integers 0 and 1. For RetrievalNormalizedDCG, grades:
+            integers, floats, or booleans.
         indexes
             Which query each document belongs to: integers.
 
@@ -75,7 +76,9 @@ class RankedQueries(Metric):
         DataError
             If the three are empty, differ in shape or are of another type, or if `target` has other values.
         """
-        preds, target, indexes = check_batch(preds, target, indexes, self.ignore_index)
+        preds, target, indexes = check_batch(
+            preds, target, indexes, self.ignore_index, graded=self.allow_non_binary_target
+        )
         self.preds.append(preds)
         self.target.append(target)
         self.indexes.append(indexes)
@@ -91,10 +94,11 @@ class RankedQueries(Metric):
 
 
 @contextmanager
-def empty_target_error() -> Iterator[None]:
-    """Begin the error about a query without a relevant document with torchmetrics' sentence."""
+def empty_target_error(undefined_without: str | None = "n_relevant") -> Iterator[None]:
+    """Begin the error about a query for which the measure is undefined with torchmetrics' sentence."""
     try:
         yield
     except EmptyTargetError as error:
-        msg = f"`compute` method was provided with a query with no positive target.\n\n{error}"
+        sign = "negative" if undefined_without == "n_nonrelevant" else "positive"
+        msg = f"`compute` method was provided with a query with no {sign} target.\n\n{error}"
         raise EmptyTargetError(msg) from None
