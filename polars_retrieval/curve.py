@@ -78,17 +78,17 @@ def _mean_curve(ranking: Ranking, ks: range, columns: Columns, options: Options,
 
     groups = _groups(ranking, columns.by)
     sums = _of_groups(ranking, groups, options)
-    within = ranking.relevant_hits().filter(pl.col("above") < len(ks))
-    hits = within.select("query", "above", "tied", "n_relevant", "n_retrieved").collect()
-    at = _AtRanks(groups.n_numbers, len(ks), groups.of_rows.gather(hits["query"]).to_numpy())
-    found = at.spread(hits["above"], hits["tied"])
-    recalled = at.spread(hits["above"], hits["tied"], 1 / hits["n_relevant"])
-    precise = np.cumsum(found, axis=1)
+    hits = ranking.relevant_hits().select("query", "above", "tied").collect()
+    at = _AtRanks(groups.n_numbers, len(ks), groups.of_rows.to_numpy() if columns.by else None)
+    n_relevant = ranking.queries["n_relevant"].to_numpy()
+    precise = np.cumsum(at.spread(hits), axis=1)
+    recalled = np.cumsum(at.spread(hits, 1 / n_relevant.clip(min=1)), axis=1)
     if adaptive_k:  # a list that is shorter than k keeps its precision
-        length = hits["n_retrieved"]
-        share = np.cumsum(at.add(length, 1 / length), axis=1)
-        precise = precise - np.cumsum(at.add(length), axis=1) + share * np.array(ks)
-    values = {"precision": precise / np.array(ks), "recall": np.cumsum(recalled, axis=1)}
+        query, n_retrieved = hits["query"].to_numpy(), ranking.queries["n_retrieved"].to_numpy()
+        ended = np.cumsum(at.add(query, n_retrieved[query]), axis=1)
+        share = np.cumsum(at.add(query, n_retrieved[query], 1 / n_retrieved[query]), axis=1)
+        precise = precise - ended + share * np.array(ks)
+    values = {"precision": precise / np.array(ks), "recall": recalled}
     numbers = sums["group"].to_numpy()
     curves = pl.DataFrame(
         {
@@ -130,30 +130,43 @@ def _groups(ranking: Ranking, by: Sequence[str]) -> Grouping:
 
 @dataclass(frozen=True)
 class _AtRanks:
-    """Sums over hits, for each group and rank."""
+    """Sums over hits, for each group and rank; `groups` holds the group of each query, or None if there is one only."""
 
     n_groups: int
     max_k: int
-    groups: NDArray[np.uint32]
+    groups: NDArray[np.uint32] | None
 
-    def add(self, above: pl.Series, values: pl.Series | None = None) -> NDArray[np.float64]:
+    def spread(self, hits: pl.DataFrame, values: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Count hits at their rank, or add up a value of their query.
+
+        A hit in a tie group counts in equal parts at each of its ranks.
+        """
+        import numpy as np
+
+        is_tied = hits["tied"] > 1
+        if not is_tied.any():
+            return self._alone(hits, values)
+        alone, in_group = self._alone(hits.filter(~is_tied), values), hits.filter(is_tied)
+        shares = 1 / in_group["tied"].to_numpy()
+        if values is not None:
+            shares = shares * values[in_group["query"].to_numpy()]
+        query, above, tied = (in_group[name].to_numpy() for name in in_group.columns)
+        steps = self.add(query, above, shares) - self.add(query, above + tied, shares)
+        return alone + np.cumsum(steps, axis=1).clip(min=0)
+
+    def _alone(self, hits: pl.DataFrame, values: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        query = hits["query"].to_numpy()
+        return self.add(query, hits["above"].to_numpy(), None if values is None else values[query])
+
+    def add(
+        self, query: NDArray[np.uint32], above: NDArray[np.uint32], values: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Add up values of hits, or count them, at the rank that has so many documents above; not beyond max_k."""
         import numpy as np
 
         width = self.max_k + 1
-        place = self.groups.astype(np.intp) * width + np.minimum(above.to_numpy(), self.max_k)
-        weights = None if values is None else values.to_numpy()
-        sums = np.bincount(place, weights=weights, minlength=self.n_groups * width)
+        place = np.minimum(above, self.max_k, dtype=np.intp, casting="unsafe")
+        if self.groups is not None:
+            place += self.groups[query].astype(np.intp) * width
+        sums = np.bincount(place, weights=values, minlength=self.n_groups * width)
         return sums.reshape(self.n_groups, width)[:, :-1].astype(np.float64)
-
-    def spread(self, above: pl.Series, tied: pl.Series, values: pl.Series | None = None) -> NDArray[np.float64]:
-        """Add up values of hits at their rank; a hit in a tie group counts in equal parts at each of its ranks."""
-        import numpy as np
-
-        if not (tied > 1).any():
-            return self.add(above, values)
-        each = 1 / tied if values is None else values / tied
-        is_tied = (tied > 1).cast(pl.Float64)
-        alone = self.add(above, each * (1 - is_tied))
-        starts, ends = self.add(above, each * is_tied), self.add(above + tied, each * is_tied)
-        return alone + np.cumsum(starts - ends, axis=1).clip(min=0)

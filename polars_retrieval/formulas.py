@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,12 +12,10 @@ from polars_retrieval.measures import Ranked
 from polars_retrieval.ranked_frame import COUNTS, GRADED, RELEVANT, Ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import numpy as np
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Iterable, Mapping
 
     from polars_retrieval.measures.ranked import Function
+    from polars_retrieval.reductions import Floats, Runs
 
 _JUDGED, _NONRELEVANT = pl.col("judged"), pl.col("nonrelevant")
 
@@ -62,7 +60,7 @@ class FrameRanked(Ranked):
         self._alone, self._tied = _Terms("alone"), _Terms("tied")
         self._maxima, self._tied_maxima = _Terms("maximum"), _Terms("tied maximum")
         self._stepped, self._first = _Terms("stepped"), _Terms("first")
-        self._cutoffs: set[int] = set()
+        self._cutoffs: dict[str, set[int | None]] = {}
         self._n_steps: dict[tuple[str, str], int] = {}
         self._places: dict[str, _Places] = {}
 
@@ -161,9 +159,10 @@ class FrameRanked(Ranked):
         return of_all if self._levels["judged"][0] else self._sum(_JUDGED, alone, k, tied)
 
     def _sum(self, what: pl.Expr, alone: pl.Expr, k: int | None, tied: pl.Expr | None) -> pl.Expr:
-        if k is not None:
-            self._cutoffs.add(k)
-        total = pl.col(f"{self._alone.add(self._where(what, alone))} within {k}")
+        name = self._alone.add(self._where(what, alone))
+        cutoff = None if k is None or k >= self._longest else k
+        self._cutoffs.setdefault(name, set()).add(cutoff)
+        total = pl.col(f"{name} within {cutoff}")
         if not self.has_ties:
             return total
         tied = alone * self.within(k) if tied is None else tied
@@ -223,64 +222,92 @@ class FrameRanked(Ranked):
 
     def _of_hits(self, hits: pl.LazyFrame) -> list[pl.Series]:
         """Reduce values of all hits; those in tie groups have no part in the sums and maxima of those alone."""
+        from polars_retrieval.reductions import Runs, side_by_side
+
         kinds = (self._alone, self._maxima, self._stepped, self._first)
         columns = {name: expr for kind in kinds for name, expr in kind.columns.items()}
         if not columns:
             return []
         rows = hits.select("query", "level", "above", "tied", **columns).collect()
-        reduced = []
-        if self._stepped.columns or self._first.columns:
-            query = _ByQuery.of(rows, self._ranking.queries.height)
-            for (value, step), n_steps in self._n_steps.items():
-                largest = query.largest_from(rows[value], rows[step], n_steps)
-                reduced += [column.alias(f"{(value, step)} from {first}") for first, column in enumerate(largest)]
-            reduced += self._of_first_hits(rows)
-        if self.has_ties and (self._alone.columns or self._maxima.columns):
+        tasks = [partial(self._largest_from, rows, *step, n_steps) for step, n_steps in self._n_steps.items()]
+        if self._first.columns:
+            first_rows = self._relevant(rows)
+            tasks.append(partial(_columns, Runs.first, self._runs(first_rows), first_rows, self._first.columns))
+        if self.has_ties:
             rows = rows.filter(pl.col("tied") == 1)
-        query = _ByQuery.of(rows, self._ranking.queries.height)
-        reduced += [query.largest(rows[name]) for name in self._maxima.columns]
-        return [*reduced, *self._sums_within(rows, query)]
+        runs = self._runs(rows)
+        tasks += [partial(_columns, Runs.largest, runs, rows, [name]) for name in self._maxima.columns]
+        return side_by_side([*tasks, *self._sums_within(rows, runs)])
+
+    def _runs(self, rows: pl.DataFrame) -> Runs:
+        """Find where the rows of each query start."""
+        from polars_retrieval.reductions import Runs
+
+        return Runs.of(rows["query"].to_numpy(), self._ranking.queries.height)
+
+    def _relevant(self, rows: pl.DataFrame) -> pl.DataFrame:
+        relevant = self._levels["relevant"]
+        return rows if relevant[1:].all() else rows.filter(pl.lit(relevant).gather(pl.col("level")))
 
     def _of_tied(self, hits: pl.LazyFrame) -> list[pl.Series]:
         """Reduce values of the hits in tie groups."""
+        from polars_retrieval.reductions import Runs
+
         columns = {**self._tied.columns, **self._tied_maxima.columns}
         if not columns:
             return []
         rows = hits.filter(pl.col("tied") > 1).select("query", **columns).collect()
-        query = _ByQuery.of(rows, self._ranking.queries.height)
-        maxima = [query.largest(rows[name]) for name in self._tied_maxima.columns]
-        return [*(query.sum(rows[name]) for name in self._tied.columns), *maxima]
+        runs = self._runs(rows)
+        maxima = _columns(Runs.largest, runs, rows, self._tied_maxima.columns)
+        return [*_columns(Runs.sum, runs, rows, self._tied.columns), *maxima]
 
     def _of_ideal(self) -> list[pl.Series]:
         """Add up values of the documents in their best order."""
+        from polars_retrieval.reductions import Runs
+
         if not self._ideal.columns or self._ranking.ideal is None:
             return []
         rows = self._ranking.ideal.lazy().select("query", **self._ideal.columns).collect()
-        query = _ByQuery.of(rows, self._ranking.queries.height)
-        return [query.sum(rows[name]) for name in self._ideal.columns]
+        return _columns(Runs.sum, self._runs(rows), rows, self._ideal.columns)
 
-    def _of_first_hits(self, rows: pl.DataFrame) -> list[pl.Series]:
-        """Take values of each query's first hit."""
-        relevant = self._levels["relevant"]
-        hits = rows if relevant[1:].all() else rows.filter(pl.lit(relevant).gather(pl.col("level")))
-        first = _ByQuery.of(hits, self._ranking.queries.height)
-        return [first.first(hits[name]) for name in self._first.columns]
-
-    def _sums_within(self, rows: pl.DataFrame, query: _ByQuery) -> list[pl.Series]:
+    def _sums_within(self, rows: pl.DataFrame, runs: Runs) -> list[Callable[[], list[pl.Series]]]:
         """Add up values of hits, each once, for all cutoffs."""
         import numpy as np
 
-        cutoffs = sorted(self._cutoffs)
+        from polars_retrieval.reductions import Parts
+
+        cutoffs = sorted({k for several in self._cutoffs.values() for k in several if k is not None})
         # Of each rank, how many cutoffs are above it; hits of a query are added up by that, and then from the top.
         beyond = np.searchsorted(cutoffs, np.arange(self._longest), side="right")
-        part = beyond[rows["above"].to_numpy()] if cutoffs else None
-        sums = []
-        for name, expr in self._alone.columns.items():
+        parts = Parts.of(rows["query"].to_numpy(), beyond[rows["above"].to_numpy()], runs.n, len(cutoffs) + 1)
+
+        def sums(name: str, expr: pl.Expr) -> list[pl.Series]:
+            is_whole = self._cutoffs[name] == {None}
             values = None if expr.meta.eq(_ONE.alias(name)) else rows[name]
-            parts = query.sum_by(values, part, len(cutoffs) + 1)
-            within = np.cumsum(parts, axis=1)
-            sums += [pl.Series(f"{name} within {k}", within[:, i]) for i, k in enumerate([*cutoffs, None])]
-        return sums
+            added = [runs.sum(values)] if is_whole else np.cumsum(parts.sum(values), axis=0)
+            ks = [None] if is_whole else [*cutoffs, None]
+            return [pl.Series(f"{name} within {k}", column) for k, column in zip(ks, added, strict=True)]
+
+        return [partial(sums, name, expr) for name, expr in self._alone.columns.items()]
+
+    def _largest_from(self, rows: pl.DataFrame, value: str, step: str, n_steps: int) -> list[pl.Series]:
+        """Find the largest value of each query's hits at step 0 or later, at step 1 or later, and so on."""
+        import numpy as np
+
+        from polars_retrieval.reductions import Runs
+
+        n = self._ranking.queries.height
+        numbers = rows["query"].to_numpy().astype(np.intp) * n_steps + rows[step].to_numpy()
+        at_step = Runs.of(numbers, n * n_steps).largest(rows[value]).reshape(n, n_steps)
+        largest = np.maximum.accumulate(at_step[:, ::-1], axis=1)[:, ::-1]
+        return [pl.Series(f"{(value, step)} from {first}", largest[:, first]) for first in range(n_steps)]
+
+
+def _columns(
+    reduce: Callable[[Runs, pl.Series], Floats], runs: Runs, rows: pl.DataFrame, names: Iterable[str]
+) -> list[pl.Series]:
+    """Reduce several columns."""
+    return [pl.Series(name, reduce(runs, rows[name])) for name in names]
 
 
 _ONE = pl.lit(1.0)
@@ -302,68 +329,6 @@ def _down_to(running_sum: pl.Expr, row: str) -> pl.Expr:
 
 
 @dataclass(frozen=True)
-class _ByQuery:
-    """The queries of rows, which stand together, and reductions of values by them; a query without rows has 0."""
-
-    numbers: NDArray[np.intp]
-    n: int
-
-    @classmethod
-    def of(cls, rows: pl.DataFrame, n: int) -> _ByQuery:
-        """Read the column `query`, of numbers below n."""
-        import numpy as np
-
-        return cls(rows["query"].to_numpy().astype(np.intp), n)
-
-    @cached_property
-    def _starts(self) -> NDArray[np.intp]:
-        import numpy as np
-
-        return np.flatnonzero(np.diff(self.numbers, prepend=-1))
-
-    def sum(self, values: pl.Series) -> pl.Series:
-        """Add up values."""
-        return pl.Series(values.name, self.sum_by(values, None, 1)[:, 0])
-
-    def sum_by(self, values: pl.Series | None, part: NDArray[np.intp] | None, n_parts: int) -> NDArray[np.float64]:
-        """Add up values, or count rows, for each query and part of it: a matrix."""
-        import numpy as np
-
-        # Numbers are their own places in an array: cheaper than to group.
-        place = self.numbers if part is None else self.numbers * n_parts + part
-        weights = None if values is None else values.cast(pl.Float64).to_numpy()
-        sums = np.bincount(place, weights=weights, minlength=self.n * n_parts)
-        return sums.astype(np.float64, copy=False).reshape(self.n, n_parts)
-
-    def first(self, values: pl.Series) -> pl.Series:
-        """Take the first value of each query."""
-        return self._filled(values.name, values.gather(self._starts).cast(pl.Float64).to_numpy())
-
-    def largest(self, values: pl.Series) -> pl.Series:
-        """Find the largest value of each query."""
-        import numpy as np
-
-        values_of = values.cast(pl.Float64).to_numpy()
-        return self._filled(values.name, np.maximum.reduceat(values_of, self._starts) if len(values_of) else values_of)
-
-    def _filled(self, name: str, values: NDArray[np.float64]) -> pl.Series:
-        import numpy as np
-
-        filled = np.zeros(self.n)
-        filled[self.numbers[self._starts]] = values
-        return pl.Series(name, filled)
-
-    def largest_from(self, values: pl.Series, steps: pl.Series, n_steps: int) -> list[pl.Series]:
-        """Find the largest value of each query at step 0 or later, at step 1 or later, and so on."""
-        import numpy as np
-
-        by_step = _ByQuery(self.numbers * n_steps + steps.to_numpy(), self.n * n_steps).largest(values)
-        matrix = by_step.to_numpy().reshape(self.n, n_steps)
-        largest = np.maximum.accumulate(matrix[:, ::-1], axis=1)[:, ::-1]
-        return [pl.Series(largest[:, step]) for step in range(n_steps)]
-
-
-@dataclass(frozen=True)
 class _Places:
     """Terms of places 1 to n of a query, and the values of the query that they read."""
 
@@ -373,8 +338,10 @@ class _Places:
 
     def sum(self, queries: pl.DataFrame) -> pl.Series:
         """Add up the terms of each query."""
+        from polars_retrieval.reductions import Runs
+
         places = pl.int_ranges(1, self.n.cast(pl.Int64) + 1).alias("place")
         one_a_row = queries.lazy().select(places, **self.values).with_row_index("query")
         one_a_row = one_a_row.explode("place", empty_as_null=False).with_columns(pl.col("place").cast(pl.Float64))
         terms = one_a_row.select("query", term=self.term).collect()
-        return _ByQuery.of(terms, queries.height).sum(terms["term"])
+        return pl.Series(Runs.of(terms["query"].to_numpy(), queries.height).sum(terms["term"]))

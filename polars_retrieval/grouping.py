@@ -78,7 +78,8 @@ class Grouping:
 
     def part(self, first: int, end: int) -> Grouping:
         """Return some queries, renumbered from 0, of rows that stand together."""
-        return Grouping(self.ids.slice(first, end - first), self.count_rows().to_numpy()[first:end])
+        lengths = self.count_rows().to_numpy() if self.lengths is None else self.lengths
+        return Grouping(self.ids.slice(first, end - first), lengths[first:end])
 
     def count_rows(self) -> pl.Series:
         """Count the rows of each query."""

@@ -20,6 +20,7 @@ LAYERS = [
     "ranking",
     "judgments",
     "ranked_frame",
+    "reductions",
     "formulas",
     "evaluation",
     "curve",

@@ -1,0 +1,86 @@
+"""One value for each number, of rows that stand together by number."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Where the rows of each number start; a number below n that no row has is reduced to 0."""
+
+    starts: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+    n_rows: int
+    n: int
+
+    @classmethod
+    def of(cls, numbers: NDArray[Any], n: int) -> Runs:
+        """Find the runs of rows of one number."""
+        changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+        starts = np.concatenate([np.arange(min(1, len(numbers))), changes])
+        return cls(starts, numbers[starts].astype(np.intp), len(numbers), n)
+
+    def sum(self, values: pl.Series | None) -> Floats:
+        """Add up values, or count rows."""
+        if values is None:
+            return self._spread(np.diff(self.starts, append=self.n_rows))
+        return self._reduced(np.add.reduceat, values)
+
+    def largest(self, values: pl.Series) -> Floats:
+        """Find the largest value."""
+        return self._reduced(np.maximum.reduceat, values)
+
+    def first(self, values: pl.Series) -> Floats:
+        """Take the first value."""
+        return self._spread(_floats(values)[self.starts])
+
+    def _reduced(self, reduce: Callable[..., Any], values: pl.Series) -> Floats:
+        return self._spread(reduce(_floats(values), self.starts) if self.n_rows else np.empty(0))
+
+    def _spread(self, values: NDArray[Any]) -> Floats:
+        spread = np.zeros(self.n)
+        spread[self.numbers] = values
+        return spread
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The number and the part, up to a few, that each row belongs to."""
+
+    cells: NDArray[np.intp]
+    n: int
+    n_parts: int
+
+    @classmethod
+    def of(cls, numbers: NDArray[Any], parts: NDArray[np.intp], n: int, n_parts: int) -> Parts:
+        """Take the numbers, below n, and parts of rows."""
+        return cls(parts * n + numbers, n, n_parts)
+
+    def sum(self, values: pl.Series | None) -> Floats:
+        """Add up values, or count rows, for each part and number: a matrix."""
+        weights = None if values is None else _floats(values)
+        sums = np.bincount(self.cells, weights=weights, minlength=self.n * self.n_parts)
+        return sums.astype(np.float64, copy=False).reshape(self.n_parts, self.n)
+
+
+def _floats(values: pl.Series) -> Floats:
+    return values.cast(pl.Float64).to_numpy()
+
+
+def side_by_side(tasks: Sequence[Callable[[], list[pl.Series]]]) -> list[pl.Series]:
+    """Compute columns on as many threads as Polars has; NumPy lets them run side by side."""
+    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+        return [column for columns in pool.map(lambda task: task(), tasks) for column in columns]
