@@ -6,13 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .family import measure_family
 from .memory import peak_ratio
 from .peers import PEERS
 from .report import page
 from .startup import extra_seconds
 from .targets import MAIN_FORM, Measured
 from .timing import measure
-from .workloads import WORKLOADS, Variant, matching
+from .workloads import WORKLOADS, Variant, build, first_queries, matching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,6 +64,16 @@ def _measure_times(measured: Measured, options: argparse.Namespace) -> Iterator[
             yield f"{name} {variant}: " + ", ".join(f"{peer} {times.best(peer):.3f}" for peer in times.seconds)
 
 
+def _measure_family(measured: Measured, options: argparse.Namespace) -> Iterator[str]:
+    """Measure what all measures cost, on the workload that the targets speak of."""
+    workload = WORKLOADS["B"].scaled(options.scale)
+    frame = build(workload, Variant("grouped", *MAIN_FORM.split("-")))
+    n = min(options.slow_queries, workload.queries)
+    costs = measure_family(frame, repeat=options.repeat, sample=first_queries(frame, n), factor=workload.queries / n)
+    measured.family.append(costs)
+    yield f"family: {costs}"
+
+
 def _measure_memory(measured: Measured, options: argparse.Namespace) -> Iterator[str]:
     """Measure the form that the targets speak of, for every peer that is given the whole frame."""
     for name in options.workloads:
@@ -82,7 +93,7 @@ def _measure_import(measured: Measured, options: argparse.Namespace) -> Iterator
     yield f"import: {1000 * min(measured.import_seconds):.0f} ms at least"
 
 
-PARTS = {"times": _measure_times, "memory": _measure_memory, "import": _measure_import}
+PARTS = {"times": _measure_times, "family": _measure_family, "memory": _measure_memory, "import": _measure_import}
 
 
 if __name__ == "__main__":

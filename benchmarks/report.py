@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .targets import Measured, Target
     from .timing import Times
 
-PACKAGES = ("polars", "numpy", "pyarrow", "torch", "torchmetrics", "numba")
+PACKAGES = ("polars", "numpy", "pyarrow", "torch", "torchmetrics", "numba", "ranx", "pytrec-eval-terrier")
 
 HEADER = """\
 # Results
@@ -55,6 +55,13 @@ NOTES = """\
 """
 
 
+COMMON = """\
+Seven measures that all of these have, from the frame to the means: precision, recall, hit rate and nDCG at 10,
+R-precision, average precision and reciprocal rank. The tools get a part of the queries, and their time is scaled up;
+the dicts that some of them ask for are made within it.
+"""
+
+
 def page(measured: Measured, *, repeat: int, slow_queries: int, scale: float) -> str:
     """Return the whole page."""
     parts = [
@@ -63,6 +70,7 @@ def page(measured: Measured, *, repeat: int, slow_queries: int, scale: float) ->
         "## Targets\n",
         _table(("", "target", "measured", ""), map(_target_row, targets(measured))),
         *(_times_section(measured.times, name) for name in WORKLOADS),
+        _family_section(measured),
         _memory_section(measured),
         _import_section(measured.import_seconds),
         "## How the peers are measured\n",
@@ -118,6 +126,27 @@ def _time_cell(times: Times, peer: str) -> str:
         return ""
     cell = f"{1000 * times.best(peer):,.0f} ({1000 * times.middle(peer):,.0f})"
     return cell if peer == "ours" or "ours" not in times.seconds else f"{cell} **{times.ratio(peer):.3g}x**"
+
+
+def _family_section(measured: Measured) -> str:
+    if not measured.family:
+        return ""
+    costs = measured.family[-1]
+    rows = [
+        ("precision@10 alone, from the frame", costs.one),
+        (f"all {costs.n_all} measures, from the frame (those with a cutoff at 10)", costs.all),
+        ("ranking alone", costs.ranking),
+        *((f"{name} at ten cutoffs, of kept lists", seconds) for name, seconds in costs.cutoffs.items()),
+    ]
+    ours = costs.tools["ours"]
+    tools = [(name, f"{1000 * seconds:,.0f}", f"{seconds / ours:.3g}x") for name, seconds in costs.tools.items()]
+    parts = [
+        "## The whole family of measures, on B grouped (milliseconds)\n",
+        _table(("", ""), ((name, f"{1000 * seconds:,.0f}") for name, seconds in rows)),
+        COMMON,
+        _table(("", "milliseconds", "times as long as ours"), tools),
+    ]
+    return "\n".join(parts)
 
 
 def _memory_section(measured: Measured) -> str:

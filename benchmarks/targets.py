@@ -7,6 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from .family import Family
     from .timing import Times
 
 MAIN_FORM = "float32-int64"
@@ -17,6 +18,7 @@ class Measured:
     """All results of one run of the benchmarks."""
 
     times: list[Times] = field(default_factory=list)
+    family: list[Family] = field(default_factory=list)
     memory: dict[tuple[str, str, str], float] = field(default_factory=dict)
     import_seconds: list[float] = field(default_factory=list)
 
@@ -49,7 +51,20 @@ class Target:
 
 def targets(measured: Measured) -> list[Target]:
     """Return every target, in the order in which they were set."""
-    return [*_slower_peers(measured), *_limits(measured), *_costs(measured)]
+    return [*_slower_peers(measured), *_limits(measured), *_of_family(measured), *_costs(measured)]
+
+
+def _of_family(measured: Measured) -> list[Target]:
+    costs = measured.family[-1] if measured.family else None
+    names = costs.cutoffs if costs else {}
+    return [
+        Target("all measures / precision@10 alone on B", "at most", 1.5, costs.all / costs.one if costs else None),
+        *(
+            Target(f"{name} at ten cutoffs / ranking on B", "at most", 0.5, costs.cutoffs[name] / costs.ranking)
+            for name in names
+            if costs
+        ),
+    ]
 
 
 def _slower_peers(measured: Measured) -> list[Target]:

@@ -6,8 +6,10 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="the benchmarks are no part of an installed package")
 
+import polars_retrieval as pr
 from benchmarks.__main__ import main
 from benchmarks.by_hand import polars_sorted_once
+from benchmarks.family import TOOLS, measure_family
 from benchmarks.memory import peak_ratio
 from benchmarks.peers import PEERS, Peer
 from benchmarks.report import page
@@ -139,3 +141,20 @@ def test_command_writes_the_page(tmp_path, capsys):
     assert "## B: 1,000 queries x 100 documents, 10% relevant" in text
     assert "| polars / ours on B grouped | at least 3 | " in text
     assert f"written to {output}" in capsys.readouterr().out
+
+
+def test_family_of_measures():
+    frame = build(SMALL["B"], MAIN)
+    costs = measure_family(frame, repeat=1, sample=first_queries(frame, 50), factor=4)
+    assert costs.n_all == pr.metrics().height
+    assert all(seconds > 0 for seconds in (costs.one, costs.all, costs.ranking, *costs.cutoffs.values()))
+    text = page(Measured(family=[costs]), repeat=1, slow_queries=50, scale=0.002)
+    assert "all measures / precision@10 alone on B" in text
+    assert f"| ours | {1000 * costs.tools['ours']:,.0f} | 1x |" in text
+
+
+def test_a_tool_with_other_values_is_not_timed(monkeypatch):
+    monkeypatch.setitem(TOOLS, "polars", lambda _frame: {"precision@10": 2.0})
+    frame = build(SMALL["B"], MAIN)
+    with pytest.raises(AssertionError, match=r"polars gives 2\.0 for precision@10"):
+        measure_family(frame, repeat=1, sample=first_queries(frame, 50), factor=4)
