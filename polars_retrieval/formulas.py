@@ -193,7 +193,11 @@ class FrameRanked(Ranked):
 
     def ideal(self, gain: Function, discount: Function, k: int | None) -> pl.Expr:
         """Add up gain times discount with the query's documents in their best order."""
-        discounts = _between(self._down_to_ranks(discount, k), pl.col("above"), pl.col("above") + pl.col("tied"))
+        down_to = self._down_to_ranks(discount, k)
+        if self._ranking.ideal is None:
+            best = self._levels.select(gain(pl.col("grade").max())).item()
+            return best * pl.lit(down_to).gather(pl.col("n_graded"))
+        discounts = _between(down_to, pl.col("above"), pl.col("above") + pl.col("tied"))
         return pl.col(self._ideal.add(self.of_grade(gain) * discounts))
 
     def sum_places(self, n: pl.Expr, term: Callable[..., pl.Expr], *values: pl.Expr) -> pl.Expr:
@@ -265,7 +269,7 @@ class FrameRanked(Ranked):
         """Add up values of the documents in their best order."""
         from polars_retrieval.reductions import Runs
 
-        if not self._ideal.columns or self._ranking.ideal is None:
+        if self._ranking.ideal is None or not self._ideal.columns:
             return []
         rows = self._ranking.ideal.lazy().select("query", **self._ideal.columns).collect()
         return _columns(Runs.sum, self._runs(rows), rows, self._ideal.columns)
@@ -297,10 +301,11 @@ class FrameRanked(Ranked):
         from polars_retrieval.reductions import Runs
 
         n = self._ranking.queries.height
-        numbers = rows["query"].to_numpy().astype(np.intp) * n_steps + rows[step].to_numpy()
-        at_step = Runs.of(numbers, n * n_steps).largest(rows[value]).reshape(n, n_steps)
-        largest = np.maximum.accumulate(at_step[:, ::-1], axis=1)[:, ::-1]
-        return [pl.Series(f"{(value, step)} from {first}", largest[:, first]) for first in range(n_steps)]
+        runs = Runs.of_parts(rows["query"].to_numpy(), rows[step].to_numpy(), n, n_steps)
+        largest = runs.largest(rows[value]).reshape(n_steps, n)
+        for first in reversed(range(n_steps - 1)):
+            np.maximum(largest[first], largest[first + 1], out=largest[first])
+        return [pl.Series(f"{(value, step)} from {first}", column) for first, column in enumerate(largest)]
 
 
 def _columns(

@@ -161,7 +161,8 @@ def _by_value(ids: pl.DataFrame) -> Grouping | None:
     column = ids.to_series()
     if not column.dtype.is_integer() or not len(column):
         return None
-    low, high = int(column.min()), int(column.max())  # type: ignore[arg-type]
+    ends = pl.LazyFrame([column.alias("id")]).select(low=pl.col("id").min(), high=pl.col("id").max())
+    low, high = ends.collect(engine="streaming").row(0)
     if high - low > 2 * len(column) or low < -(2**63) or high >= 2**63:
         return None
     values = (pl.int_range(high - low + 1, eager=True) + low).cast(column.dtype).alias(column.name)

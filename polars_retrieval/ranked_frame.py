@@ -31,7 +31,7 @@ class Ranking:
     `hits` has the columns of `polars_retrieval.ranking.hits`: the relevant documents, and, where measures read it,
     others that they tell apart by the levels of `levels`. `queries` has one row for each number of `grouping`: how
     many rows it has, and counts of documents. `ideal` holds the documents with a gain, retrieved or not, from the
-    highest grade down.
+    highest grade down; it is None where nothing reads it, or where all have one grade.
     """
 
     hits: pl.LazyFrame
@@ -100,7 +100,7 @@ def rank_frame(frame: pl.DataFrame, columns: Columns, options: Options, reads: I
         levels=levels.table,
         reads=frozenset(reads),
         has_ties=bool((hits["tied"] > 1).any()),
-        ideal=counts.ideal() if "grade" in reads else None,
+        ideal=counts.ideal() if levels.table.select(GRADED).sum().item() > 1 else None,
     )
     return _checked(ranking, columns, options)
 
@@ -158,14 +158,6 @@ class _Counts:
     def ideal(self) -> pl.DataFrame:
         """Rank the documents with a gain by their grade."""
         graded = self.levels.table.select(GRADED).to_series()
-        if graded.sum() == 1:  # all of a query are tied
-            n = self._of_levels(GRADED)
-            level = pl.lit(graded.arg_true()[0], dtype=pl.UInt32)
-            query = pl.int_range(pl.len(), dtype=pl.UInt32)
-            above = pl.lit(0, dtype=pl.UInt32)
-            return (
-                n.to_frame("tied").select(query=query, level=level, above=above, tied="tied").filter(pl.col("tied") > 0)
-            )
         hits = self.hits.lazy().select("query", "level").filter(pl.lit(graded).gather(pl.col("level"))).collect()
         if not self._all_retrieved:
             at = (self.levels.rows_where(GRADED) & ~self.retrieved).arg_true()

@@ -29,9 +29,15 @@ class Runs:
     @classmethod
     def of(cls, numbers: NDArray[Any], n: int) -> Runs:
         """Find the runs of rows of one number."""
-        changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-        starts = np.concatenate([np.arange(min(1, len(numbers))), changes])
+        starts = _starts(numbers[1:] != numbers[:-1], len(numbers))
         return cls(starts, numbers[starts].astype(np.intp), len(numbers), n)
+
+    @classmethod
+    def of_parts(cls, numbers: NDArray[Any], parts: NDArray[Any], n: int, n_parts: int) -> Runs:
+        """Find the runs of rows of one number and part; they are numbered by part first."""
+        changes = (numbers[1:] != numbers[:-1]) | (parts[1:] != parts[:-1])
+        starts = _starts(changes, len(numbers))
+        return cls(starts, parts[starts].astype(np.intp) * n + numbers[starts], len(numbers), n * n_parts)
 
     def sum(self, values: pl.Series | None) -> Floats:
         """Add up values, or count rows."""
@@ -54,6 +60,10 @@ class Runs:
         spread = np.zeros(self.n)
         spread[self.numbers] = values
         return spread
+
+
+def _starts(changes: NDArray[np.bool_], n_rows: int) -> NDArray[np.intp]:
+    return np.concatenate([np.arange(min(1, n_rows)), np.flatnonzero(changes) + 1])
 
 
 @dataclass(frozen=True)

@@ -80,17 +80,21 @@ class Key:
     @property
     def dtype(self) -> type[np.unsignedinteger[Any]]:
         """The narrowest type of NumPy that holds a key."""
-        return np.uint32 if self.bits <= 32 else np.uint64  # noqa: PLR2004
+        return _narrowest(self.bits)
 
     def pack(self, scores: NDArray[Any], levels: NDArray[Any], queries: NDArray[Any] | None = None) -> Integers:
         """Make the keys of rows."""
-        keys = self.scores.from_best(scores).astype(self.dtype, copy=False)
-        keys <<= self.dtype(self.level_bits)
-        keys += self.dtype(self.max_level)
-        keys -= levels.astype(self.dtype, copy=False)
-        if queries is not None:
-            keys |= queries.astype(self.dtype) << self.dtype(self.query_shift)
-        return keys
+        narrow = _narrowest(self.query_shift)  # while it is enough: half the bytes to go through
+        keys = self.scores.from_best(scores).astype(narrow, copy=False)
+        keys <<= narrow(self.level_bits)
+        keys += narrow(self.max_level)
+        keys -= levels.astype(narrow, copy=False)
+        if queries is None:
+            return keys
+        shifted: Integers = queries.astype(self.dtype)
+        shifted <<= self.dtype(self.query_shift)
+        shifted |= keys
+        return shifted
 
     def levels(self, keys: Integers) -> NDArray[np.uint32]:
         """Read the levels of relevance."""
@@ -111,6 +115,10 @@ class Key:
         """Read the queries."""
         queries: Integers = keys >> self.dtype(self.query_shift)
         return queries
+
+
+def _narrowest(bits: int) -> type[np.unsignedinteger[Any]]:
+    return np.uint32 if bits <= 32 else np.uint64  # noqa: PLR2004
 
 
 @dataclass(frozen=True)

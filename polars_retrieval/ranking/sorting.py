@@ -55,7 +55,7 @@ def sort_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
 
 def _sort_all(rows: Rows, key: Key) -> tuple[pl.DataFrame, pl.Series]:
     """Sort keys that begin with the query."""
-    keys = _sorted(_pack_all(rows, key))
+    keys = _sorted_rows(rows, key)
     n_retrieved = _count_queries(key, keys, rows.grouping.n_numbers)
     offsets = np.append(0, np.cumsum(n_retrieved))
     blocks = [
@@ -95,26 +95,49 @@ def _extremes(rows: Rows) -> Extremes:
     return Extremes.of_all(_in_threads(lambda at: Extremes.of(scores[at : at + _BLOCK]), range(0, len(scores), _BLOCK)))
 
 
-def _pack_all(rows: Rows, key: Key) -> Integers:
-    """Pack rows into one array, in blocks."""
-    keys, scores, grouping = np.empty(len(rows.score), key.dtype), _score(rows), rows.grouping
-    queries = grouping.of_rows if grouping.column is None else grouping.column
+def _sorted_rows(rows: Rows, key: Key) -> Integers:
+    """Pack rows into one array, and sort it."""
+    scores, queries = _score(rows), _queries(rows.grouping)
+
+    def pack(at: int) -> Integers:
+        block = Rows(rows.grouping, rows.score, rows.level.slice(at, _BLOCK))
+        return key.pack(scores[at : at + _BLOCK], _levels(block), queries(at))
+
+    keys, blocks = np.empty(len(scores), key.dtype), range(0, len(scores), _BLOCK)
+    if pl.thread_pool_size() >= _MANY_THREADS or not len(keys):
+        return _sorted(np.concatenate(_in_threads(pack, blocks) or [keys]))
+    # NumPy sorts on one thread: two of them sort the queries below and above the one in the middle.
+    middle = int(np.median(np.concatenate([queries(at)[:: _BLOCK // 32] for at in blocks])))
+    n_low = np.array(_in_threads(lambda at: np.count_nonzero(queries(at) < middle), blocks))
+    n_high = np.minimum(_BLOCK, len(keys) - np.array(blocks)) - n_low
+    low, high = keys[: n_low.sum()], keys[n_low.sum() :]
+    low_ends, high_ends = np.cumsum(n_low), np.cumsum(n_high)
+
+    def put(number: int) -> None:
+        block = pl.Series(pack(blocks[number]))
+        is_low = block < key.dtype(middle << key.query_shift)
+        low[low_ends[number] - n_low[number] : low_ends[number]] = block.filter(is_low).to_numpy()
+        high[high_ends[number] - n_high[number] : high_ends[number]] = block.filter(~is_low).to_numpy()
+
+    _in_threads(put, range(len(blocks)))
+    _in_threads(lambda half: half.sort(), (low, high))
+    return keys
+
+
+def _queries(grouping: Grouping) -> Callable[[int], NDArray[Any]]:
+    """Give a function that reads the query numbers of a block of rows."""
+    numbers = grouping.of_rows if grouping.column is None else grouping.column
     lowest = 0 if grouping.column is None else grouping.lowest
 
-    def pack(at: int) -> None:
-        numbers = queries.slice(at, _BLOCK).to_numpy()
-        numbers = numbers.astype(np.int64, copy=False) - lowest if lowest else numbers
-        block = Rows(grouping, rows.score, rows.level.slice(at, _BLOCK))
-        keys[at : at + _BLOCK] = key.pack(scores[at : at + _BLOCK], _levels(block), numbers)
+    def block(at: int) -> NDArray[Any]:
+        of_rows = numbers.slice(at, _BLOCK).to_numpy()
+        return of_rows.astype(np.int64, copy=False) - lowest if lowest else of_rows
 
-    _in_threads(pack, range(0, len(keys), _BLOCK))
-    return keys
+    return block
 
 
 def _sorted(keys: Integers) -> Integers:
     """Sort keys, in their memory."""
-    if all((part[1:] >= part[:-1]).all() for part in (keys[:_SAMPLE], keys)):
-        return keys
     if pl.thread_pool_size() >= _MANY_THREADS:
         return pl.Series(keys).sort().to_numpy()
     keys.sort()
