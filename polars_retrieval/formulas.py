@@ -241,7 +241,7 @@ class FrameRanked(Ranked):
             rows = rows.filter(pl.col("tied") == 1)
         runs = self._runs(rows)
         tasks += [partial(_columns, Runs.largest, runs, rows, [name]) for name in self._maxima.columns]
-        return side_by_side([*tasks, *self._sums_within(rows, runs)])
+        return side_by_side([*tasks, *self._sums_within(rows, runs)], rows.height)
 
     def _runs(self, rows: pl.DataFrame) -> Runs:
         """Find where the rows of each query start."""

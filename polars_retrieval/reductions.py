@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
+_WORTH_THREADS = 2**16  # rows
+
+
 @dataclass(frozen=True)
 class Runs:
     """Where the rows of each number start; a number below n that no row has is reduced to 0."""
@@ -90,7 +93,9 @@ def _floats(values: pl.Series) -> Floats:
     return values.cast(pl.Float64).to_numpy()
 
 
-def side_by_side(tasks: Sequence[Callable[[], list[pl.Series]]]) -> list[pl.Series]:
-    """Compute columns on as many threads as Polars has; NumPy lets them run side by side."""
+def side_by_side(tasks: Sequence[Callable[[], list[pl.Series]]], n_rows: int) -> list[pl.Series]:
+    """Compute columns of so many rows on as many threads as Polars has; NumPy lets them run side by side."""
+    if n_rows < _WORTH_THREADS:
+        return [column for task in tasks for column in task()]
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
         return [column for columns in pool.map(lambda task: task(), tasks) for column in columns]

@@ -78,8 +78,11 @@ def _together(rows: Rows) -> Rows:
 
 def _in_threads(function: Callable[[T], R], several: Iterable[T]) -> list[R]:
     """Apply a function on as many threads as Polars has; NumPy lets them run side by side."""
+    tasks = list(several)
+    if len(tasks) < 2:  # noqa: PLR2004 (a thread costs more than most small inputs)
+        return [function(task) for task in tasks]
     with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        return list(pool.map(function, several))
+        return list(pool.map(function, tasks))
 
 
 def _score(rows: Rows) -> NDArray[Any]:
