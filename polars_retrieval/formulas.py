@@ -234,14 +234,14 @@ class FrameRanked(Ranked):
             return []
         rows = hits.select("query", "level", "above", "tied", **columns).collect()
         tasks = [partial(self._largest_from, rows, *step, n_steps) for step, n_steps in self._n_steps.items()]
+        alone = rows.filter(pl.col("tied") == 1) if self.has_ties else rows
+        runs = self._runs(alone)
+        tasks += [partial(_columns, Runs.largest, runs, alone, [name]) for name in self._maxima.columns]
         if self._first.columns:
-            first_rows = self._relevant(rows)
-            tasks.append(partial(_columns, Runs.first, self._runs(first_rows), first_rows, self._first.columns))
-        if self.has_ties:
-            rows = rows.filter(pl.col("tied") == 1)
-        runs = self._runs(rows)
-        tasks += [partial(_columns, Runs.largest, runs, rows, [name]) for name in self._maxima.columns]
-        return side_by_side([*tasks, *self._sums_within(rows, runs)], rows.height)
+            relevant = self._relevant(rows)
+            of_relevant = runs if relevant is alone else self._runs(relevant)
+            tasks.append(partial(_columns, Runs.first, of_relevant, relevant, self._first.columns))
+        return side_by_side([*tasks, *self._sums_within(alone, runs)], rows.height)
 
     def _runs(self, rows: pl.DataFrame) -> Runs:
         """Find where the rows of each query start."""
