@@ -5,6 +5,7 @@ Importing it registers the namespace ``.retrieval`` on DataFrame, LazyFrame and 
 
 from polars_retrieval import errors, namespaces, plot  # noqa: F401 (registers the namespaces)
 from polars_retrieval.frames import evaluate, judge, per_query, pr_curve, rank
+from polars_retrieval.io import read_qrels, read_run, scan_qrels, scan_run, write_qrels, write_run
 from polars_retrieval.measures import (
     Measure,
     auroc,
@@ -65,7 +66,13 @@ __all__ = [
     "r_precision",
     "rank",
     "rbp",
+    "read_qrels",
+    "read_run",
     "recall",
     "recall_at_precision",
     "reciprocal_rank",
+    "scan_qrels",
+    "scan_run",
+    "write_qrels",
+    "write_run",
 ]

@@ -39,7 +39,25 @@ class DataError(RetrievalError):
 
 
 class FileFormatError(RetrievalError):
-    """A file does not hold what its format asks for."""
+    """A file does not hold what its format asks for.
+
+    Attributes
+    ----------
+    file
+        The name of the file, as given.
+    line_number
+        The line that is wrong, from 1; None if it is the file as a whole.
+    line
+        That line.
+    """
+
+    def __init__(
+        self, message: str, *, file: str | None = None, line_number: int | None = None, line: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line_number = line_number
+        self.line = line
 
 
 class EmptyTargetError(RetrievalError):

@@ -30,6 +30,7 @@ LAYERS = [
     "frames",
     "ranked_lists",
     "namespaces",
+    "io",
 ]
 # These stand on their own: the core imports none of them, but the package's front imports `plot`.
 LEAVES = ["plot_labels", "plot", "demo", "cli", "torch"]

@@ -9,6 +9,7 @@ import polars_retrieval as pr
 from polars_retrieval.measures import REGISTRY
 
 FUNCTIONS = ["evaluate", "judge", "metrics", "parse", "per_query", "pr_curve", "rank"]
+FUNCTIONS += ["read_qrels", "read_run", "scan_qrels", "scan_run", "write_qrels", "write_run"]
 CLASSES = ["Measure", "RankedLists"]
 MODULES = ["errors", "plot"]
 PARAMETERS = {
