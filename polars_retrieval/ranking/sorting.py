@@ -156,12 +156,13 @@ def _count_queries(key: Key, keys: Integers, n: int) -> NDArray[np.int64]:
         starts = np.append(0, starts)
         return starts + at, queries[starts]
 
-    counts = np.zeros(n, dtype=np.int64)
-    if found := _in_threads(heads, range(0, len(keys), _BLOCK)):
-        starts, queries = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        # A query that goes on in the next block starts there once more: its parts add up.
-        np.add.at(counts, queries.astype(np.intp), np.diff(starts, append=len(keys)))
-    return counts
+    found = _in_threads(heads, range(0, len(keys), _BLOCK))
+    if not found:
+        return np.zeros(n, dtype=np.int64)
+    starts, queries = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    # A query that goes on in the next block starts there once more: its parts add up.
+    lengths = np.diff(starts, append=len(keys))
+    return np.bincount(queries.astype(np.intp), weights=lengths, minlength=n).astype(np.int64)
 
 
 def _sort_within(first_query: int, rows: Rows) -> _Sorted:
