@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 
@@ -22,16 +22,16 @@ AT_10 = ("precision", "recall", "hit_rate", "ndcg")
 WHOLE = ("r_precision", "average_precision", "reciprocal_rank")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Family:
     """Seconds: of one measure, of all, of ranking alone, of ten cutoffs, and of each tool for the same measures."""
 
-    one: float = 0.0
-    all: float = 0.0
-    n_all: int = 0
-    ranking: float = 0.0
-    cutoffs: dict[str, float] = field(default_factory=dict)
-    tools: dict[str, float] = field(default_factory=dict)
+    one: float
+    all: float
+    n_all: int
+    ranking: float
+    cutoffs: dict[str, float]
+    tools: dict[str, float]
 
 
 def family() -> list[Measure]:
@@ -48,20 +48,30 @@ def measure_family(frame: pl.DataFrame, *, repeat: int, sample: pl.DataFrame, fa
     """Time ours on the frame, and the tools that are installed on a sample, whose time is scaled up."""
     lists = pr.RankedLists(frame)
     lists.evaluate(family())  # from here on the kept lists hold all that any measure reads
-    tasks: dict[str, Task] = {
-        "one": partial(pr.evaluate, frame, "precision@10"),
-        "all": partial(pr.evaluate, frame, family()),
-        "ranking": partial(pr.RankedLists, frame),
-        **{name: partial(lists.evaluate, [REGISTRY[name] @ k for k in CUTOFFS]) for name in AT_CUTOFFS},
-        "ours": partial(pr.evaluate, frame, common()),
-        **{name: partial(tool, sample) for name, tool in _tools(sample).items()},
-    }
-    seconds = _in_turns(tasks, repeat)
-    scaled = {name: factor * seconds[name] for name in tasks if name in TOOLS}
-    cutoffs = {name: seconds[name] for name in AT_CUTOFFS}
-    costs = Family(seconds["one"], seconds["all"], len(family()), seconds["ranking"], cutoffs)
-    costs.tools = {"ours": seconds["ours"], **scaled}
-    return costs
+    seconds = _in_turns(
+        {
+            "one": partial(pr.evaluate, frame, "precision@10"),
+            "all": partial(pr.evaluate, frame, family()),
+            "ranking": partial(pr.RankedLists, frame),
+            **{name: partial(lists.evaluate, [REGISTRY[name] @ k for k in CUTOFFS]) for name in AT_CUTOFFS},
+        },
+        repeat,
+    )
+    tools = _in_turns(
+        {
+            "ours": partial(pr.evaluate, frame, common()),
+            **{name: partial(tool, sample) for name, tool in _tools(sample).items()},
+        },
+        repeat,
+    )
+    return Family(
+        one=seconds["one"],
+        all=seconds["all"],
+        n_all=len(family()),
+        ranking=seconds["ranking"],
+        cutoffs={name: seconds[name] for name in AT_CUTOFFS},
+        tools={name: value if name == "ours" else factor * value for name, value in tools.items()},
+    )
 
 
 def _in_turns(tasks: dict[str, Task], repeat: int) -> dict[str, float]:
