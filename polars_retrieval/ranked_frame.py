@@ -47,11 +47,9 @@ class Ranking:
         return hits.with_columns(pl.lit(self.queries[name]).gather(pl.col("query")).alias(name) for name in COUNTS)
 
     def relevant_hits(self) -> pl.LazyFrame:
-        """Return the relevant documents that were retrieved, each with the counts of its query."""
-        hits = self.hits
-        if not self.levels["relevant"][1:].all():
-            hits = hits.filter(pl.lit(self.levels["relevant"]).gather(pl.col("level")))
-        return self.with_counts(hits)
+        """Return the relevant documents that were retrieved."""
+        relevant = self.levels["relevant"]
+        return self.hits if relevant[1:].all() else self.hits.filter(pl.lit(relevant).gather(pl.col("level")))
 
 
 class Rankings:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+
+from polars_retrieval.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,8 +95,6 @@ def _floats(values: pl.Series) -> Floats:
 
 
 def side_by_side(tasks: Sequence[Callable[[], list[pl.Series]]], n_rows: int) -> list[pl.Series]:
-    """Compute columns of so many rows on as many threads as Polars has; NumPy lets them run side by side."""
-    if n_rows < _WORTH_THREADS:
-        return [column for task in tasks for column in task()]
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        return [column for columns in pool.map(lambda task: task(), tasks) for column in columns]
+    """Compute columns of so many rows, side by side if they are many."""
+    apply = map if n_rows < _WORTH_THREADS else in_threads
+    return [column for columns in apply(lambda task: task(), tasks) for column in columns]

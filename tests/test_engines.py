@@ -15,6 +15,9 @@ from polars.testing import assert_frame_equal
 from reference import TIE_RULES, Row
 
 import polars_retrieval as pr
+from polars_retrieval import reductions
+from polars_retrieval.ranking import sorting
+from polars_retrieval.threads import in_threads
 
 CLOSE = {"rel": 1e-9, "abs": 1e-12}
 ASKED = ["precision@2", "recall@2", "r_precision", "f_measure@2", "hit_rate@1", "n_retrieved", "n_relevant"]
@@ -536,3 +539,47 @@ def test_hit_rate_of_large_tie_groups(tied, n_relevant):
     run = pl.DataFrame({"query_id": 0, "score": 1.0, "relevance": [1] * n_relevant + [0] * (tied - n_relevant)})
     expected = 1 - math.comb(tied - 5, n_relevant) / math.comb(tied, n_relevant)
     assert pr.evaluate(run, "hit_rate@5").item() == pytest.approx(expected, **CLOSE)
+
+
+class TestBlocksAndThreads:
+    """Large inputs are worked on in blocks and on several threads; here small ones are, and nothing may change."""
+
+    ASKED = ("precision@10", "recall", "map", "ndcg@5", "recip_rank", "11pt_avg", "auroc", "n_relevant_retrieved")
+
+    @pytest.mark.parametrize("many_threads", [1, 1000])
+    @pytest.mark.parametrize("score_type", [pl.Float32, pl.Float64])
+    @pytest.mark.parametrize("order", ["grouped", "shuffled", "ranked"])
+    @pytest.mark.parametrize("lengths", ["ragged", "equal"])
+    def test_change_nothing(self, monkeypatch, lengths, order, score_type, many_threads):
+        frame = frame_of(draw(lengths, "untied", 0.3, order), score_type)
+        expected = pr.per_query(frame, self.ASKED), pr.pr_curve(frame)
+        counted = Counted(in_threads)
+        monkeypatch.setattr(sorting, "_BLOCK", 64)
+        monkeypatch.setattr(sorting, "_MANY_THREADS", many_threads)
+        monkeypatch.setattr(reductions, "_WORTH_THREADS", 0)
+        monkeypatch.setattr(sorting, "in_threads", counted)
+        monkeypatch.setattr(reductions, "in_threads", counted)
+        assert_frame_equal(pr.per_query(frame, self.ASKED), expected[0], rel_tol=0, abs_tol=1e-12)
+        assert_frame_equal(pr.pr_curve(frame), expected[1], rel_tol=0, abs_tol=1e-12)
+        assert counted.most > 10
+
+    @pytest.mark.parametrize("ties", ["expected", "doc_id", "pessimistic"])
+    @pytest.mark.parametrize("order", ["grouped", "shuffled"])
+    def test_change_nothing_where_scores_are_tied(self, monkeypatch, order, ties):
+        frame = frame_of(draw("ragged", "tied", 0.3, order), pl.Float64)
+        expected = pr.per_query(frame, self.ASKED[:5], ties=ties)
+        monkeypatch.setattr(sorting, "_BLOCK", 64)
+        monkeypatch.setattr(reductions, "_WORTH_THREADS", 0)
+        assert_frame_equal(pr.per_query(frame, self.ASKED[:5], ties=ties), expected, rel_tol=0, abs_tol=1e-12)
+
+
+class Counted:
+    """A function that remembers the most things that it was given at once."""
+
+    def __init__(self, function):
+        self.function, self.most = function, 0
+
+    def __call__(self, call, several):
+        several = list(several)
+        self.most = max(self.most, len(several))
+        return self.function(call, several)

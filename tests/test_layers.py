@@ -15,6 +15,7 @@ LAYERS = [
     "names",
     "options",
     "measures",
+    "threads",
     "grouping",
     "columns",
     "ranking",

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 
 def rank_hits(rows: Rows, ties: Ties) -> tuple[pl.DataFrame, pl.Series]:
     """Rank the documents within each query; return the hits and how many documents each query retrieved."""
-    from polars_retrieval.ranking.sorting import (
-        sort_hits,  # and with it NumPy, which importing the package does not load
-    )
+    # With it comes NumPy, which importing the package does not load.
+    from polars_retrieval.ranking.sorting import sort_hits
 
     rows = Rows(rows.grouping, comparable(rows.score), rows.level, rows.max_level, rows.doc)
     find_hits = count_hits if worth_counting(rows) else sort_hits

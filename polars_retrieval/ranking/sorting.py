@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -13,16 +12,14 @@ from polars_retrieval.grouping import Grouping
 from polars_retrieval.ranking.keys import Extremes, Key
 from polars_retrieval.ranking.rows import Rows, cut
 from polars_retrieval.ranking.scores import dense
+from polars_retrieval.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from polars_retrieval.ranking.keys import Integers
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 _BLOCK = 2**18  # rows that are worked on at a time: they fit the cache, and their memory is used again and again
 _MANY_THREADS = 5  # from which Polars, on all, sorts integers faster than NumPy on two
@@ -49,7 +46,7 @@ def sort_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
         rows = _together(rows)
     n_retrieved = rows.grouping.count_rows()
     blocks = rows.blocks(_BLOCK)
-    found = _in_threads(lambda block: _hits(_sort_within(*block)), blocks)
+    found = in_threads(lambda block: _hits(_sort_within(*block)), blocks)
     return _frame(found), n_retrieved
 
 
@@ -62,7 +59,7 @@ def _sort_all(rows: Rows, key: Key) -> tuple[pl.DataFrame, pl.Series]:
         _Sorted(key, keys[offsets[first] : offsets[end]], offsets[first : end + 1] - offsets[first], first)
         for first, end in cut(offsets, _BLOCK)
     ]
-    return _frame(_in_threads(_hits, blocks)), pl.Series(n_retrieved).cast(pl.UInt32)
+    return _frame(in_threads(_hits, blocks)), pl.Series(n_retrieved).cast(pl.UInt32)
 
 
 def _together(rows: Rows) -> Rows:
@@ -76,15 +73,6 @@ def _together(rows: Rows) -> Rows:
     return Rows(grouping, rows.score.gather(order), rows.level.gather(order), rows.max_level)
 
 
-def _in_threads(function: Callable[[T], R], several: Iterable[T]) -> list[R]:
-    """Apply a function on as many threads as Polars has; NumPy lets them run side by side."""
-    tasks = list(several)
-    if len(tasks) < 2:  # noqa: PLR2004 (a thread costs more than most small inputs)
-        return [function(task) for task in tasks]
-    with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
-        return list(pool.map(function, tasks))
-
-
 def _score(rows: Rows) -> NDArray[Any]:
     return rows.score.to_numpy()
 
@@ -95,7 +83,7 @@ def _levels(rows: Rows) -> NDArray[Any]:
 
 def _extremes(rows: Rows) -> Extremes:
     scores = _score(rows)
-    return Extremes.of_all(_in_threads(lambda at: Extremes.of(scores[at : at + _BLOCK]), range(0, len(scores), _BLOCK)))
+    return Extremes.of_all(in_threads(lambda at: Extremes.of(scores[at : at + _BLOCK]), range(0, len(scores), _BLOCK)))
 
 
 def _sorted_rows(rows: Rows, key: Key) -> Integers:
@@ -108,10 +96,10 @@ def _sorted_rows(rows: Rows, key: Key) -> Integers:
 
     keys, blocks = np.empty(len(scores), key.dtype), range(0, len(scores), _BLOCK)
     if pl.thread_pool_size() >= _MANY_THREADS or not len(keys):
-        return _sorted(np.concatenate(_in_threads(pack, blocks) or [keys]))
+        return _sorted(np.concatenate(in_threads(pack, blocks) or [keys]))
     # NumPy sorts on one thread: two of them sort the queries below and above the one in the middle.
     middle = int(np.median(np.concatenate([queries(at)[:: _BLOCK // 32] for at in blocks])))
-    n_low = np.array(_in_threads(lambda at: np.count_nonzero(queries(at) < middle), blocks))
+    n_low = np.array(in_threads(lambda at: np.count_nonzero(queries(at) < middle), blocks))
     n_high = np.minimum(_BLOCK, len(keys) - np.array(blocks)) - n_low
     low, high = keys[: n_low.sum()], keys[n_low.sum() :]
     low_ends, high_ends = np.cumsum(n_low), np.cumsum(n_high)
@@ -122,8 +110,8 @@ def _sorted_rows(rows: Rows, key: Key) -> Integers:
         low[low_ends[number] - n_low[number] : low_ends[number]] = block.filter(is_low).to_numpy()
         high[high_ends[number] - n_high[number] : high_ends[number]] = block.filter(~is_low).to_numpy()
 
-    _in_threads(put, range(len(blocks)))
-    _in_threads(lambda half: half.sort(), (low, high))
+    in_threads(put, range(len(blocks)))
+    in_threads(lambda half: half.sort(), (low, high))
     return keys
 
 
@@ -156,7 +144,7 @@ def _count_queries(key: Key, keys: Integers, n: int) -> NDArray[np.int64]:
         starts = np.append(0, starts)
         return starts + at, queries[starts]
 
-    found = _in_threads(heads, range(0, len(keys), _BLOCK))
+    found = in_threads(heads, range(0, len(keys), _BLOCK))
     if not found:
         return np.zeros(n, dtype=np.int64)
     starts, queries = (np.concatenate(parts) for parts in zip(*found, strict=True))
