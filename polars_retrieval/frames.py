@@ -136,7 +136,7 @@ def evaluate(
         expression of the queries' values to that of their aggregate.
     bounds
         Also give, for each measure, the lowest and the highest value that the unjudged documents could make of it: as
-        `precision@10_low` and `precision@10_high`. `pr.metrics()` says which measures have such bounds.
+        `precision@10_low` and `precision@10_high`. Precision, hit rate, DCG and RBP have such bounds; others raise.
     n_queries
         Also give, for each measure, over how many queries its aggregate is: as `recall@10_n`. Queries that options
         leave out are not among them, and measures differ in which these are.
