@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from polars_retrieval.errors import ColumnError, DataError
-from polars_retrieval.grouping import Grouping, group_rows
+from polars_retrieval.grouping import Grouping, group_rows, pair_keys
 from polars_retrieval.names import hint, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from polars_retrieval.options import Options
 
@@ -169,35 +172,52 @@ class Judged:
     relevance: pl.Series
     doc: pl.Series | None
 
+    def filter(self, mask: pl.Series) -> Judged:
+        """Keep the rows where ``mask`` is true, and every query number."""
+        doc = None if self.doc is None else self.doc.filter(mask)
+        return Judged(self.grouping.filter(mask), self.score.filter(mask), self.relevance.filter(mask), doc)
+
 
 def keep_rows(frame: pl.DataFrame, columns: Columns, options: Options) -> pl.DataFrame:
     """Drop the rows that are to be ignored."""
     if options.ignore_index is None:
         return frame
-    return frame.filter(pl.col(columns.relevance).cast(pl.Float64).ne_missing(options.ignore_index))
+    return frame.filter(is_kept(frame[columns.relevance], options))
+
+
+def is_kept(relevance: pl.Series, options: Options) -> pl.Series:
+    """Tell which rows are not to be ignored."""
+    return relevance.cast(pl.Float64).ne_missing(options.ignore_index)
 
 
 def read_rows(frame: pl.DataFrame, columns: Columns, options: Options) -> Judged:
     """Check a frame's values and take its columns out of it."""
-    check_values(frame, columns)
-    score, relevance = frame[columns.score], frame[columns.relevance]
+    frame = keep_rows(frame, columns, options)
+    grouping = check_values(frame, columns)
+    doc = frame[columns.doc] if columns.doc in frame.columns else None
+    rows = Judged(grouping, frame[columns.score], frame[columns.relevance], doc)
+    check_rows(rows, columns, options)
+    return rows
+
+
+def check_rows(rows: Judged, columns: Columns, options: Options) -> None:
+    """Raise if a document has no id by which to rank it, or no judgment."""
+    if options.ties == "doc_id" and rows.doc is not None:
+        check_no_nulls(rows.doc.to_frame(), (columns.doc,), "documents of equal score are ranked by it")
     if options.unjudged == "error":
-        _check_judged(frame, columns)
-    doc = None
-    if options.ties == "doc_id":
-        check_no_nulls(frame, (columns.doc,), "documents of equal score are ranked by it")
-        doc = frame[columns.doc]
-    return Judged(group_rows(frame.select(columns.ids)), score, relevance, doc)
+        _check_judged(rows, columns)
 
 
-def check_values(frame: pl.DataFrame, columns: Columns) -> None:
-    """Raise if a query id is null, a score or grade is NaN, or a document comes twice in a query."""
+def check_values(frame: pl.DataFrame, columns: Columns) -> Grouping:
+    """Raise if a query id is null, a score or grade is NaN, or a document comes twice in a query; group the rows."""
     check_no_nulls(frame, columns.query, "every row has to belong to a query")
     _check_nan(frame, columns.score, "a NaN score cannot be ranked", columns)
     if columns.relevance in frame.columns:
         _check_nan(frame, columns.relevance, "a NaN grade is neither relevant nor not", columns)
+    grouping = group_rows(frame.select(columns.ids))
     if columns.doc in frame.columns and columns.doc not in columns.ids:
-        _check_duplicates(frame, columns)
+        _check_duplicates(frame, columns, grouping)
+    return grouping
 
 
 def check_no_nulls(frame: pl.DataFrame, names: Iterable[str], why: str) -> None:
@@ -217,12 +237,13 @@ def _check_nan(frame: pl.DataFrame, name: str, why: str, columns: Columns) -> No
     raise DataError(msg)
 
 
-def _check_duplicates(frame: pl.DataFrame, columns: Columns) -> None:
+def _check_duplicates(frame: pl.DataFrame, columns: Columns, grouping: Grouping) -> None:
     key = [*columns.ids, columns.doc]
-    if frame[columns.doc].null_count():  # a document without an id may be any
+    numbers, docs = grouping.of_rows, frame[columns.doc]
+    if docs.null_count():  # a document without an id may be any
         frame = frame.drop_nulls(columns.doc)
-    # Equal hashes are rare among distinct rows, and cheap to count; only then compare the rows themselves.
-    if frame.select(pl.struct(key).hash().n_unique()).item() == frame.height:
+        numbers, docs = numbers.filter(docs.is_not_null()), docs.drop_nulls()
+    if not _may_repeat(pair_keys(numbers.to_numpy(), docs)):
         return
     twice = frame.filter(pl.struct(key).is_duplicated())
     if twice.height:
@@ -231,13 +252,21 @@ def _check_duplicates(frame: pl.DataFrame, columns: Columns) -> None:
         raise DataError(msg)
 
 
-def _check_judged(frame: pl.DataFrame, columns: Columns) -> None:
-    unjudged = frame.filter(pl.col(columns.score).is_not_null() & pl.col(columns.relevance).is_null())
-    if unjudged.height:
-        key = [*columns.ids, *([columns.doc] if columns.doc in frame.columns else [])]
+def _may_repeat(keys: NDArray[np.uint64]) -> bool:
+    keys.sort()  # twice as fast as counting the distinct ones
+    return bool((keys[1:] == keys[:-1]).any())
+
+
+def _check_judged(judged: Judged, columns: Columns) -> None:
+    """Raise if a retrieved document has no judgment."""
+    unjudged = judged.score.is_not_null() & judged.relevance.is_null()
+    if unjudged.any():
+        at = unjudged.arg_true()
+        first = judged.grouping.ids.row(judged.grouping.of(at[:1])[0], named=True)
+        docs = {} if judged.doc is None else {columns.doc: judged.doc[at[0]]}
         msg = (
-            f'`unjudged="error"`, and {unjudged.height} retrieved documents have no judgment, the first in '
-            f"{_row(unjudged, key)}"
+            f'`unjudged="error"`, and {len(at)} retrieved documents have no judgment, the first in '
+            f"{describe({**first, **docs}, [*columns.ids, *docs])}"
         )
         raise DataError(msg)
 

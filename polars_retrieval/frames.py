@@ -206,8 +206,8 @@ def evaluate(
         run,
         qrels,
         columns,
-        lambda frame: evaluation.evaluate(
-            Rankings(frame, columns, options), measures, aggregation, bounds=bounds, n_queries=n_queries
+        lambda given: evaluation.evaluate(
+            Rankings(given.rows(options), columns, options), measures, aggregation, bounds=bounds, n_queries=n_queries
         ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **types},
         needs_doc=ties == "doc_id",
@@ -284,7 +284,7 @@ def per_query(
         run,
         qrels,
         columns,
-        lambda frame: evaluation.per_query(Rankings(frame, columns, options), measures, bounds=bounds),
+        lambda given: evaluation.per_query(Rankings(given.rows(options), columns, options), measures, bounds=bounds),
         lambda schema: {**{name: schema[name] for name in columns.ids}, **dict.fromkeys(names, pl.Float64)},
         needs_doc=ties == "doc_id",
     )
@@ -372,7 +372,9 @@ def pr_curve(
         run,
         qrels,
         columns,
-        lambda frame: curve.curve(Rankings(frame, columns, options), max_k, aggregation, adaptive_k=adaptive_k),
+        lambda given: curve.curve(
+            Rankings(given.rows(options), columns, options), max_k, aggregation, adaptive_k=adaptive_k
+        ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **values},
         needs_doc=ties == "doc_id",
     )
@@ -438,10 +440,9 @@ def rank(
         run,
         qrels,
         columns,
-        lambda frame: ranked_rows.rank(frame, columns, options),
+        lambda given: ranked_rows.rank(given.frame(), columns, options),
         lambda schema: {**schema, "rank": pl.UInt32, "hits": pl.UInt32},
         needs_doc=ties == "doc_id",
-        whole=True,
         adds=("rank", "hits"),
     )
 
@@ -498,26 +499,22 @@ def judge(
     └──────────┴────────┴───────┴───────────┘
     """
     columns = Columns.of(query, doc, score, relevance, by)
-    return _apply(run, qrels, columns, lambda frame: frame, dict, whole=True)
+    return _apply(run, qrels, columns, Input.frame, dict)
 
 
 def _apply(
     run: Any,
     qrels: Any,
     columns: Columns,
-    compute: Callable[[pl.DataFrame], pl.DataFrame],
+    compute: Callable[[Input], pl.DataFrame],
     schema: Callable[[pl.Schema], dict[str, Any]],
     *,
     needs_doc: bool = False,
-    whole: bool = False,
     adds: Sequence[str] = (),
 ) -> pl.DataFrame | pl.LazyFrame:
-    """Compute at once, or once it is collected if the run is lazy.
-
-    With ``whole`` all columns and queries of the run are kept; else only those that are evaluated.
-    """
+    """Compute at once, or once it is collected if the run is lazy."""
     given = Input.of(run, qrels, columns, needs_doc=needs_doc)
     check_free(adds, given.schema)
     if given.is_lazy:
-        return pl.defer(lambda: compute(given.collect(whole=whole)), schema=schema(given.schema))
-    return compute(given.collect(whole=whole))
+        return pl.defer(lambda: compute(given), schema=schema(given.schema))
+    return compute(given)

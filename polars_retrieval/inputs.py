@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from polars_retrieval import judgments
-from polars_retrieval.columns import Columns, read_frame
+from polars_retrieval.columns import Columns, Judged, check_rows, is_kept, read_frame, read_rows
 
 if TYPE_CHECKING:
+    from polars_retrieval.options import Options
+
     Frame = pl.DataFrame | pl.LazyFrame
 
 
@@ -32,22 +34,29 @@ class Input:
             columns.check_run(schema, doc=needs_doc)
             return cls(run, None, columns, schema)
         judgments.check_schemas(schema, judged.collect_schema(), columns)
-        joined = judgments.join(schema.to_frame(), judged.collect_schema().to_frame(), columns)
-        return cls(run, judged, columns, joined.schema)
+        matched = judgments.match(schema.to_frame(), judged.collect_schema().to_frame(), columns)
+        return cls(run, judged, columns, matched.frame().schema)
 
     @property
     def is_lazy(self) -> bool:
         """Whether the run is lazy, so that the result is to be lazy, too."""
         return isinstance(self.run, pl.LazyFrame)
 
-    def collect(self, *, whole: bool = False) -> pl.DataFrame:
-        """Return the rows; unless ``whole``, only the columns and the queries that are evaluated."""
-        frame = _collect(self.run if whole else self._needed())
+    def frame(self) -> pl.DataFrame:
+        """Return all columns of all rows."""
+        run = _collect(self.run)
+        return run if self.qrels is None else judgments.match(run, _collect(self.qrels), self.columns).frame()
+
+    def rows(self, options: Options) -> Judged:
+        """Return the rows that are evaluated."""
+        run = _collect(self._needed())
         if self.qrels is None:
-            return frame
-        qrels = _collect(self.qrels)
-        frame = judgments.join(frame, qrels, self.columns)
-        return frame if whole else judgments.of_judged_queries(frame, qrels, self.columns)
+            return read_rows(run, self.columns, options)
+        rows = judgments.match(run, _collect(self.qrels), self.columns).rows()
+        if options.ignore_index is not None:
+            rows = rows.filter(is_kept(rows.relevance, options))
+        check_rows(rows, self.columns, options)
+        return rows
 
     def _needed(self) -> Frame:
         columns = self.columns

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from polars_retrieval.columns import Columns, Judged, describe, keep_rows, read_rows
+from polars_retrieval.columns import Columns, Judged, describe, read_rows
 from polars_retrieval.errors import DataError
 from polars_retrieval.measures import all_reads
 from polars_retrieval.ranking import Levels, Rows, find_levels, ideal_hits, rank_hits, with_group_rows
@@ -25,13 +25,28 @@ GRADED, RELEVANT = pl.col("grade") > 0, pl.col("relevant")
 
 
 @dataclass(frozen=True)
+class Shape:
+    """What formulas have to know of ranked lists beforehand.
+
+    That is their levels; whether documents are tied; whether all documents with a gain have one grade; and how far
+    any list goes, or farther.
+    """
+
+    levels: pl.DataFrame
+    has_ties: bool
+    one_grade: bool
+    longest: int
+
+
+@dataclass(frozen=True)
 class Ranking:
     """The hits of ranked lists and the counts of each query.
 
     `hits` has the columns of `polars_retrieval.ranking.hits`: the relevant documents, and, where measures read it,
     others that they tell apart by the levels of `levels`. `queries` has one row for each number of `grouping`: how
     many rows it has, and counts of documents. `ideal` holds the documents with a gain, retrieved or not, from the
-    highest grade down; it is None where nothing reads it, or where all have one grade.
+    highest grade down; it is None where nothing reads it, or where all have one grade. `rows` are the hits once more
+    where they are collected already.
     """
 
     hits: pl.LazyFrame
@@ -41,10 +56,24 @@ class Ranking:
     reads: frozenset[str]
     has_ties: bool
     ideal: pl.DataFrame | None
+    rows: pl.DataFrame | None = None
 
-    def with_counts(self, hits: pl.LazyFrame) -> pl.LazyFrame:
-        """Return hits, each with the counts of its query."""
-        return hits.with_columns(pl.lit(self.queries[name]).gather(pl.col("query")).alias(name) for name in COUNTS)
+    def with_counts(self, hits: pl.LazyFrame, counts: Iterable[str]) -> pl.LazyFrame:
+        """Return hits, each with counts of its query."""
+        return hits.with_columns(pl.lit(self.queries[name]).gather(pl.col("query")).alias(name) for name in counts)
+
+    @cached_property
+    def places(self) -> pl.DataFrame:
+        """Where the hits stand: `query`, `level`, `above` and `tied` of each."""
+        names = ["query", "level", "above", "tied"]
+        return self.hits.select(names).collect() if self.rows is None else self.rows[names]
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What formulas have to know of the ranked lists beforehand."""
+        lengths = [self.queries["n_retrieved"].max(), self.queries["n_graded"].max()]
+        longest = max((length for length in lengths if isinstance(length, int)), default=0)
+        return Shape(self.levels, self.has_ties, self.ideal is None, longest)
 
     def relevant_hits(self) -> pl.LazyFrame:
         """Return the relevant documents that were retrieved."""
@@ -55,9 +84,9 @@ class Ranking:
 class Rankings:
     """A frame's ranked lists, in as much detail as measures have asked for: each ranking is made once."""
 
-    def __init__(self, frame: pl.DataFrame, columns: Columns, options: Options) -> None:
+    def __init__(self, rows: Judged, columns: Columns, options: Options) -> None:
         self.columns, self.options = columns, options
-        self._frame = frame
+        self._rows = rows
         self._ranking: Ranking | None = None
 
     def of(self, measures: Iterable[Measure]) -> Ranking:
@@ -65,31 +94,33 @@ class Rankings:
         reads = all_reads(measures)
         if self._ranking is None or not reads <= self._ranking.reads:
             known = self._ranking.reads if self._ranking else frozenset()
-            self._ranking = rank_frame(self._frame, self.columns, self.options, reads | known)
+            self._ranking = rank_judged(self._rows, self.columns, self.options, reads | known)
         return self._ranking
 
     def with_unjudged_relevant(self) -> Rankings:
         """Return what the ranked lists would be if every unjudged document had the highest grade."""
-        best = self._frame[self.columns.relevance].max()
+        best = self._rows.relevance.max()
         if not isinstance(best, bool):
             best = max(self.options.min_relevance, best if isinstance(best, (int, float)) else 0)
-        relevance = pl.col(self.columns.relevance)
-        unjudged = pl.col(self.columns.score).is_not_null() & relevance.is_null()
-        filled = self._frame.with_columns(
-            pl.when(unjudged).then(best).otherwise(relevance).alias(self.columns.relevance)
-        )
-        return Rankings(filled, self.columns, self.options)
+        rows = pl.select(score=self._rows.score, relevance=self._rows.relevance)
+        unjudged = pl.col("score").is_not_null() & pl.col("relevance").is_null()
+        relevance = rows.select(pl.when(unjudged).then(best).otherwise("relevance")).to_series()
+        return Rankings(replace(self._rows, relevance=relevance), self.columns, self.options)
 
 
 def rank_frame(frame: pl.DataFrame, columns: Columns, options: Options, reads: Iterable[str] = frozenset()) -> Ranking:
-    """Rank the documents of every query of a frame, and count.
+    """Rank the documents of every query of a frame, and count; see `rank_judged`."""
+    return rank_judged(read_rows(frame, columns, options), columns, options, reads)
+
+
+def rank_judged(judged: Judged, columns: Columns, options: Options, reads: Iterable[str] = frozenset()) -> Ranking:
+    """Rank the documents of every query, and count.
 
     ``reads`` says what measures want to know of documents beside whether they are relevant.
     """
-    judged = read_rows(keep_rows(frame, columns, options), columns, options)
     levels = find_levels(judged.relevance, options.min_relevance, reads)
     retrieved = is_retrieved(judged, options)
-    hits, n_retrieved = rank_hits(_retrieved(judged, levels, retrieved), options.ties)
+    hits, n_retrieved = rank_hits(_retrieved(judged, levels, retrieved, options), options.ties)
     counts = _Counts(judged, levels, retrieved, hits)
     ranking = Ranking(
         hits=with_group_rows(hits, judged.grouping.n_numbers),
@@ -110,11 +141,12 @@ def is_retrieved(judged: Judged, options: Options) -> pl.Series:
     return judged.score.is_not_null()
 
 
-def _retrieved(judged: Judged, levels: Levels, retrieved: pl.Series) -> Rows:
+def _retrieved(judged: Judged, levels: Levels, retrieved: pl.Series, options: Options) -> Rows:
     level, max_level = levels.of_rows, max(1, levels.max_level)
+    doc = judged.doc if options.ties == "doc_id" else None
     if retrieved.all():
-        return Rows(judged.grouping, judged.score, level, max_level, judged.doc)
-    doc = None if judged.doc is None else judged.doc.filter(retrieved)
+        return Rows(judged.grouping, judged.score, level, max_level, doc)
+    doc = None if doc is None else doc.filter(retrieved)
     grouping = judged.grouping.filter(retrieved)
     return Rows(grouping, judged.score.filter(retrieved), level.filter(retrieved), max_level, doc)
 

@@ -70,7 +70,7 @@ class RankedLists:
             min_relevance=min_relevance,
         )
         given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id")
-        self._rankings = Rankings(given.collect(), columns, options)
+        self._rankings = Rankings(given.rows(options), columns, options)
         self._rankings.of([])  # what is wrong with the run is said here
 
     def evaluate(

@@ -20,7 +20,8 @@ def rank(frame: pl.DataFrame, columns: Columns, options: Options) -> pl.DataFram
     judged = read_rows(frame, columns, options)
     retrieved = is_retrieved(judged, options)
     level = is_relevant(judged.relevance, options.min_relevance)
-    rows = Rows(judged.grouping, judged.score, level, doc=judged.doc).frame().filter(retrieved)
+    doc = judged.doc if options.ties == "doc_id" else None
+    rows = Rows(judged.grouping, judged.score, level, doc=doc).frame().filter(retrieved)
     places = rank_rows(rows, options.ties)
     ranks = pl.repeat(None, frame.height, dtype=pl.UInt32, eager=True)
     at = retrieved.arg_true()
