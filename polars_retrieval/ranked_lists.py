@@ -71,7 +71,8 @@ class RankedLists:
         )
         given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id")
         self._rankings = Rankings(given.rows(options), columns, options)
-        self._rankings.of([])  # what is wrong with the run is said here
+        if missing_queries == "error":  # as all that is wrong with the run is said here
+            self._rankings.of([])
 
     def evaluate(
         self, metrics: Metrics, *, aggregation: Aggregation = "mean", bounds: bool = False, n_queries: bool = False

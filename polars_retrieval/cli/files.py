@@ -62,9 +62,9 @@ def _runs_of(path: str, rows: pl.DataFrame) -> Iterator[Run]:
         yield Run(path, path, rows)
         return
     rows = rows.with_columns(pl.col("run_id").fill_null(path))
-    several = rows.partition_by("run_id", maintain_order=True) if rows["run_id"].n_unique() > 1 else [rows]
-    for part in several:
-        yield Run(path, part["run_id"][0], part.drop("run_id"))
+    n_tags = rows.select(pl.col("run_id").n_unique()).item()
+    for part in rows.partition_by("run_id", maintain_order=True) if n_tags > 1 else [rows]:
+        yield Run(path, part.select(pl.col("run_id").first()).item(), part.drop("run_id"))
 
 
 def _with_text_ids(frame: pl.DataFrame) -> pl.DataFrame:
