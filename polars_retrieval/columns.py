@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from polars_retrieval.errors import ColumnError, DataError
+from polars_retrieval.errors import ColumnError, DataError, ParameterError
 from polars_retrieval.grouping import Grouping, group_rows, pair_keys
 from polars_retrieval.names import hint, quoted
 
@@ -39,6 +39,28 @@ def _is_pandas(data: object) -> bool:
     return type(data).__module__.partition(".")[0] == "pandas"
 
 
+def read_queries(given: Any, columns: Columns, schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    """Take the ids of queries: a list or a Series of them, or a frame with the query columns."""
+    asked = _queries_frame(given, columns)
+    for name in columns.query:
+        _check_type("query", name, asked.schema, _is_id, _AN_ID, frame="queries")
+        check_same_kind(name, schema[name], asked.schema[name], "`queries`")
+    return asked.select(columns.query)
+
+
+def _queries_frame(given: Any, columns: Columns) -> pl.DataFrame:
+    name, *others = columns.query
+    if isinstance(given, pl.Series) and not others:
+        return given.alias(name).to_frame()
+    if isinstance(given, (list, tuple, set, frozenset, range)) and not others:
+        return pl.Series(name, list(given), dtype=None if given else pl.String).to_frame()
+    if isinstance(given, (pl.DataFrame, pl.LazyFrame)) or hasattr(given, "__arrow_c_stream__"):
+        return read_frame(given, "queries").lazy().collect()
+    wanted = f"a frame with the columns {quoted(columns.query)}" if others else "a list or a Series of query ids"
+    msg = f"`queries` has to be {wanted}, got {given!r}"
+    raise ColumnError(msg)
+
+
 def names(argument: str, given: object) -> tuple[str, ...]:
     """Return column names given as one name, several, or None."""
     if given is None:
@@ -59,20 +81,24 @@ class Columns:
     score: str = "score"
     relevance: str = "relevance"
     by: tuple[str, ...] = ()
+    n_relevant: str | None = None
 
     @classmethod
-    def of(cls, query: object, doc: object, score: object, relevance: object, by: object) -> Columns:
+    def of(
+        cls, query: object, doc: object, score: object, relevance: object, by: object, n_relevant: object = None
+    ) -> Columns:
         """Check the names as the caller gives them."""
-        single = {"doc": doc, "score": score, "relevance": relevance}
+        single = {"doc": doc, "score": score, "relevance": relevance, "n_relevant": n_relevant}
         for argument, given in single.items():
-            if not isinstance(given, str):
+            if not (isinstance(given, str) or (argument == "n_relevant" and given is None)):
                 msg = f"`{argument}` has to be a column name, got {given!r}"
                 raise ColumnError(msg)
         queries = names("query", query)
         if not queries:
             msg = f"`query` has to name at least one column, got {query!r}"
             raise ColumnError(msg)
-        columns = cls(queries, str(doc), str(score), str(relevance), names("by", by))
+        counts = None if n_relevant is None else str(n_relevant)
+        columns = cls(queries, str(doc), str(score), str(relevance), names("by", by), counts)
         columns._check_parts()
         return columns
 
@@ -81,8 +107,13 @@ class Columns:
         """The columns that tell one ranked list from another."""
         return (*self.by, *(name for name in self.query if name not in self.by))
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The columns beside the ids."""
+        return (self.doc, self.score, self.relevance, *([self.n_relevant] if self.n_relevant else []))
+
     def _check_parts(self) -> None:
-        parts = [*self.ids, self.doc, self.score, self.relevance]
+        parts = [*self.ids, *self.others]
         if twice := sorted({name for name in parts if parts.count(name) > 1}):
             msg = f"a column can play one part only, but {quoted(twice)} was given for several"
             raise ColumnError(msg)
@@ -98,6 +129,8 @@ class Columns:
             _check_type("doc", self.doc, schema, _is_id, _AN_ID)
         if relevance:
             _check_type("relevance", self.relevance, schema, _is_grade, _A_GRADE)
+        if self.n_relevant:
+            _check_type("n_relevant", self.n_relevant, schema, _is_count, "an integer")
 
     def check_qrels(self, schema: Mapping[str, pl.DataType]) -> None:
         """Raise if a column of the judgments is missing or of the wrong type."""
@@ -119,13 +152,13 @@ def check_free(new: Iterable[str], taken: Iterable[str]) -> None:
             raise ColumnError(msg)
 
 
-def check_same_kind(name: str, run: pl.DataType, qrels: pl.DataType) -> None:
+def check_same_kind(name: str, run: pl.DataType, qrels: pl.DataType, where: str = "the judgments") -> None:
     """Raise unless ids of these types can be the same: both integers, both text, or both of one type."""
     text = (pl.String, pl.Categorical, pl.Enum)
     if run == qrels or (run.is_integer() and qrels.is_integer()) or (run in text and qrels in text):
         return
     msg = (
-        f"column `{name}` is of type {run} in the run and {qrels} in the judgments, so that no id can match"
+        f"column `{name}` is of type {run} in the run and {qrels} in {where}, so that no id can match"
         f"\n\nHint: cast one of them, as in `run.with_columns(pl.col({name!r}).cast(pl.{qrels}))`."
     )
     raise ColumnError(msg)
@@ -155,6 +188,10 @@ def _is_grade(dtype: pl.DataType) -> bool:
     return dtype.is_integer() or dtype.is_float() or dtype in (pl.Boolean, pl.Null)
 
 
+def _is_count(dtype: pl.DataType) -> bool:
+    return dtype.is_integer()
+
+
 def _is_id(dtype: pl.DataType) -> bool:
     return dtype.is_integer() or dtype.is_temporal() or dtype in (pl.String, pl.Categorical, pl.Enum, pl.Binary)
 
@@ -171,11 +208,26 @@ class Judged:
     score: pl.Series
     relevance: pl.Series
     doc: pl.Series | None
+    has_all_grades: bool = True
+    """Whether the grade of every relevant document is known, or only how many there are."""
 
     def filter(self, mask: pl.Series) -> Judged:
         """Keep the rows where ``mask`` is true, and every query number."""
         doc = None if self.doc is None else self.doc.filter(mask)
-        return Judged(self.grouping.filter(mask), self.score.filter(mask), self.relevance.filter(mask), doc)
+        score, relevance = self.score.filter(mask), self.relevance.filter(mask)
+        return replace(self, grouping=self.grouping.filter(mask), score=score, relevance=relevance, doc=doc)
+
+    def add_unretrieved(self, numbers: pl.Series, grade: float) -> Judged:
+        """Add documents that were not retrieved, of some query numbers and one grade."""
+        lacking = [pl.repeat(None, len(numbers), dtype=of.dtype, eager=True) for of in (self.score, self.relevance)]
+        doc = self.doc
+        return replace(
+            self,
+            grouping=replace(self.grouping, lengths=None, column=self.grouping.of_rows.append(numbers), lowest=0),
+            score=self.score.append(lacking[0]),
+            relevance=self.relevance.append(lacking[1].fill_null(grade)),
+            doc=None if doc is None else doc.append(pl.repeat(None, len(numbers), dtype=doc.dtype, eager=True)),
+        )
 
 
 def keep_rows(frame: pl.DataFrame, columns: Columns, options: Options) -> pl.DataFrame:
@@ -197,7 +249,7 @@ def read_rows(frame: pl.DataFrame, columns: Columns, options: Options) -> Judged
     doc = frame[columns.doc] if columns.doc in frame.columns else None
     rows = Judged(grouping, frame[columns.score], frame[columns.relevance], doc)
     check_rows(rows, columns, options)
-    return rows
+    return _with_counted(rows, frame[columns.n_relevant], columns, options) if columns.n_relevant else rows
 
 
 def check_rows(rows: Judged, columns: Columns, options: Options) -> None:
@@ -206,6 +258,45 @@ def check_rows(rows: Judged, columns: Columns, options: Options) -> None:
         check_no_nulls(rows.doc.to_frame(), (columns.doc,), "documents of equal score are ranked by it")
     if options.unjudged == "error":
         _check_judged(rows, columns)
+
+
+def best_copies(frame: pl.DataFrame, value: str, columns: Columns) -> pl.DataFrame:
+    """Keep, of rows of the same query and document, the first of those with the highest value."""
+    key = [*(name for name in columns.ids if name in frame.columns), columns.doc]
+    copies = frame.with_row_index(_ROW).filter(pl.struct(key).is_duplicated() & pl.col(columns.doc).is_not_null())
+    best = pl.col(_ROW).get(pl.col(value).arg_max().fill_null(0)).alias(_ROW)
+    worse = copies.join(copies.group_by(key).agg(best), on=_ROW, how="anti")
+    keep = pl.repeat(value=True, n=frame.height, eager=True)
+    return frame.filter(keep.scatter(worse[_ROW], values=False)) if worse.height else frame
+
+
+_ROW = "number of the row"  # a column beside the caller's own
+
+
+def of_queries(frame: pl.DataFrame, asked: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+    """Keep the rows of the queries that are asked for."""
+    return frame.join(_typed_as(frame, asked), on=columns.query, how="semi", maintain_order="left")
+
+
+def check_found(asked: pl.DataFrame, frames: Sequence[pl.DataFrame], columns: Columns) -> None:
+    """Raise if a query that is asked for is in none of these frames."""
+    query = list(columns.query)
+    lacking = asked
+    for frame in frames:
+        others = _typed_as(frame, lacking).with_row_index(_ROW)
+        lacking = lacking[others.join(frame, on=query, how="anti", maintain_order="left")[_ROW]]
+    if lacking.height:
+        where = "not in the run" if len(frames) == 1 else "neither in the run nor judged"
+        msg = (
+            f"`queries` asks for {asked.height} queries, of which {lacking.height} are {where}; the first is "
+            f"{_row(lacking, query)}"
+        )
+        raise DataError(msg)
+
+
+def _typed_as(frame: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
+    """Give the ids that are asked for the types of a frame; one that has no such value is null, which is no id."""
+    return asked.select(pl.col(name).cast(frame.schema[name], strict=False) for name in asked.columns)
 
 
 def check_values(frame: pl.DataFrame, columns: Columns) -> Grouping:
@@ -255,6 +346,40 @@ def _check_duplicates(frame: pl.DataFrame, columns: Columns, grouping: Grouping)
 def _may_repeat(keys: NDArray[np.uint64]) -> bool:
     keys.sort()  # twice as fast as counting the distinct ones
     return bool((keys[1:] == keys[:-1]).any())
+
+
+def _with_counted(rows: Judged, given: pl.Series, columns: Columns, options: Options) -> Judged:
+    """Add the relevant documents that are only counted, query by query, as documents that were not retrieved."""
+    import numpy as np
+
+    check_no_nulls(given.to_frame(), (given.name,), "each row has to say how many relevant documents its query has")
+    n, numbers = rows.grouping.n_numbers, rows.grouping.of_rows
+    relevant = (rows.relevance.cast(pl.Float64) >= options.min_relevance).fill_null(value=False)
+    counted, found = np.zeros(n, np.int64), np.bincount(numbers.filter(relevant).to_numpy(), minlength=n)
+    counted[numbers.to_numpy()] = given.to_numpy()
+    for wrong, what in (
+        (given.to_numpy() != counted[numbers.to_numpy()], "is not the same in all rows of a query"),
+        ((counted < found)[numbers.to_numpy()], "is below the number of relevant documents among the rows"),
+    ):
+        if wrong.any():
+            at = int(wrong.argmax())
+            query = describe(rows.grouping.ids.row(numbers[at], named=True), columns.ids)
+            msg = f"column `{given.name}`, given for `n_relevant`, {what}; the first is {query}, with {given[at]}"
+            raise DataError(msg)
+    grades = rows.relevance.filter(relevant).unique()
+    more = pl.Series(np.repeat(np.arange(n, dtype=np.uint32), counted - found))
+    rows = rows.add_unretrieved(more, grades[0] if len(grades) else max(1, options.min_relevance))
+    return replace(rows, has_all_grades=len(grades) <= 1 or not len(more))
+
+
+def check_grades(rows: Judged, columns: Columns) -> None:
+    """Raise if it is not known what grades the relevant documents have."""
+    if not rows.has_all_grades:
+        msg = (
+            f"column `{columns.n_relevant}`, given for `n_relevant`, says how many relevant documents there are, but "
+            "not of which grades, which a measure asks for\n\nHint: give judgments as `qrels=`."
+        )
+        raise ParameterError(msg)
 
 
 def _check_judged(judged: Judged, columns: Columns) -> None:

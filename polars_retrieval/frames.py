@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from polars_retrieval.names import EmptyTargetAction, MissingQueries, Ties, Unjudged
+    from polars_retrieval.names import Duplicates, EmptyTargetAction, MissingQueries, Ties, Unjudged
     from polars_retrieval.options import Aggregation
 
     Metrics = str | Measure | Iterable[str | Measure]
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         doc: str
         score: str
         relevance: str
+        queries: Any
+        duplicates: Duplicates
 
     class RankOptions(JudgeOptions, total=False):
         """Options of `rank`."""
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
         missing_queries: MissingQueries
         empty_target_action: EmptyTargetAction
+        n_relevant: str | None
         bounds: bool
 
     class EvaluateOptions(PerQueryOptions, total=False):
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 
         missing_queries: MissingQueries
         empty_target_action: EmptyTargetAction
+        n_relevant: str | None
         aggregation: Aggregation
         max_k: int | None
         adaptive_k: bool
@@ -79,6 +83,9 @@ def evaluate(
     doc: str = "doc_id",
     score: str = "score",
     relevance: str = "relevance",
+    queries: Any = None,
+    duplicates: Duplicates = "error",
+    n_relevant: str | None = None,
     ties: Ties = "expected",
     unjudged: Unjudged = "nonrelevant",
     missing_queries: MissingQueries = "zero",
@@ -114,6 +121,15 @@ def evaluate(
         The column to rank by, from the highest.
     relevance
         The document's grade: a boolean, an integer or a float. Null means unjudged.
+    queries
+        The queries that count, of the run and of the judgments: a list or a Series of ids, or, where `query` names
+        several columns, a frame with these. One that is in neither raises.
+    duplicates
+        A document that comes twice in a query, or in its judgments, raises (``"error"``), or the first of its rows
+        with the highest score, or grade, is kept (``"best"``).
+    n_relevant
+        A column with the number of relevant documents of the row's query, where there are more than the rows hold and
+        no judgments to give as ``qrels``.
     ties
         What happens to documents of equal score. ``"expected"``: the exact mean over all their orders.
         ``"doc_id"``: by document id, descending as bytes, as trec_eval. ``"stable"``: as they come.
@@ -186,7 +202,7 @@ def evaluate(
     │ 0.5         ┆ 0.75     ┆ 0.25        │
     └─────────────┴──────────┴─────────────┘
     """
-    columns = Columns.of(query, doc, score, relevance, by)
+    columns = Columns.of(query, doc, score, relevance, by, n_relevant)
     measures = parse_all(metrics)
     options = Options(
         ties=ties,
@@ -202,15 +218,13 @@ def evaluate(
     names = evaluation.result_names(measures, bounds=bounds, n_queries=n_queries)
     types = {name: pl.UInt32 if n_queries and name.endswith("_n") else pl.Float64 for name in names}
     check_free(names, columns.by)
+    given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id", queries=queries, duplicates=duplicates)
     return _apply(
-        run,
-        qrels,
-        columns,
+        given,
         lambda given: evaluation.evaluate(
             Rankings(given.rows(options), columns, options), measures, aggregation, bounds=bounds, n_queries=n_queries
         ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **types},
-        needs_doc=ties == "doc_id",
     )
 
 
@@ -228,6 +242,9 @@ def per_query(
     doc: str = "doc_id",
     score: str = "score",
     relevance: str = "relevance",
+    queries: Any = None,
+    duplicates: Duplicates = "error",
+    n_relevant: str | None = None,
     ties: Ties = "expected",
     unjudged: Unjudged = "nonrelevant",
     missing_queries: MissingQueries = "zero",
@@ -267,7 +284,7 @@ def per_query(
     │ q2       ┆ null        ┆ null   │
     └──────────┴─────────────┴────────┘
     """
-    columns = Columns.of(query, doc, score, relevance, by)
+    columns = Columns.of(query, doc, score, relevance, by, n_relevant)
     measures = parse_all(metrics)
     options = Options(
         ties=ties,
@@ -280,13 +297,11 @@ def per_query(
     check_bool("bounds", bounds)
     names = evaluation.result_names(measures, bounds=bounds)
     check_free(names, columns.ids)
+    given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id", queries=queries, duplicates=duplicates)
     return _apply(
-        run,
-        qrels,
-        columns,
+        given,
         lambda given: evaluation.per_query(Rankings(given.rows(options), columns, options), measures, bounds=bounds),
         lambda schema: {**{name: schema[name] for name in columns.ids}, **dict.fromkeys(names, pl.Float64)},
-        needs_doc=ties == "doc_id",
     )
 
 
@@ -305,6 +320,9 @@ def pr_curve(
     doc: str = "doc_id",
     score: str = "score",
     relevance: str = "relevance",
+    queries: Any = None,
+    duplicates: Duplicates = "error",
+    n_relevant: str | None = None,
     ties: Ties = "expected",
     unjudged: Unjudged = "nonrelevant",
     missing_queries: MissingQueries = "zero",
@@ -357,7 +375,7 @@ def pr_curve(
     check_cutoff("max_k", max_k)
     check_bool("adaptive_k", adaptive_k)
     check_aggregation(aggregation)
-    columns = Columns.of(query, doc, score, relevance, by)
+    columns = Columns.of(query, doc, score, relevance, by, n_relevant)
     options = Options(
         ties=ties,
         unjudged=unjudged,
@@ -368,15 +386,13 @@ def pr_curve(
     )
     check_free(("k", "precision", "recall"), columns.by)
     values = {"k": pl.Int64, "precision": pl.Float64, "recall": pl.Float64}
+    given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id", queries=queries, duplicates=duplicates)
     return _apply(
-        run,
-        qrels,
-        columns,
+        given,
         lambda given: curve.curve(
             Rankings(given.rows(options), columns, options), max_k, aggregation, adaptive_k=adaptive_k
         ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **values},
-        needs_doc=ties == "doc_id",
     )
 
 
@@ -393,6 +409,8 @@ def rank(
     doc: str = "doc_id",
     score: str = "score",
     relevance: str = "relevance",
+    queries: Any = None,
+    duplicates: Duplicates = "error",
     ties: Ties = "stable",
     unjudged: Unjudged = "nonrelevant",
     ignore_index: int | None = None,
@@ -436,13 +454,11 @@ def rank(
     check_row_ties(ties)
     columns = Columns.of(query, doc, score, relevance, by)
     options = Options(ties=ties, unjudged=unjudged, ignore_index=ignore_index, min_relevance=min_relevance)
+    given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id", queries=queries, duplicates=duplicates)
     return _apply(
-        run,
-        qrels,
-        columns,
+        given,
         lambda given: ranked_rows.rank(given.frame(), columns, options),
         lambda schema: {**schema, "rank": pl.UInt32, "hits": pl.UInt32},
-        needs_doc=ties == "doc_id",
         adds=("rank", "hits"),
     )
 
@@ -460,6 +476,8 @@ def judge(
     doc: str = "doc_id",
     score: str = "score",
     relevance: str = "relevance",
+    queries: Any = None,
+    duplicates: Duplicates = "error",
 ) -> pl.DataFrame | pl.LazyFrame:
     """Join a run with its judgments: every retrieved and every judged document.
 
@@ -473,6 +491,8 @@ def judge(
         Columns of the run that tell groups apart; each group is held against all judgments.
     query, doc, score, relevance
         Names of the columns. Integer ids of different widths match, and so do strings, categoricals and enums.
+    queries, duplicates
+        As for `evaluate`.
 
     Returns
     -------
@@ -499,21 +519,18 @@ def judge(
     └──────────┴────────┴───────┴───────────┘
     """
     columns = Columns.of(query, doc, score, relevance, by)
-    return _apply(run, qrels, columns, Input.frame, dict)
+    given = Input.of(run, qrels, columns, needs_doc=True, queries=queries, duplicates=duplicates)
+    return _apply(given, Input.frame, dict)
 
 
 def _apply(
-    run: Any,
-    qrels: Any,
-    columns: Columns,
+    given: Input,
     compute: Callable[[Input], pl.DataFrame],
     schema: Callable[[pl.Schema], dict[str, Any]],
     *,
-    needs_doc: bool = False,
     adds: Sequence[str] = (),
 ) -> pl.DataFrame | pl.LazyFrame:
     """Compute at once, or once it is collected if the run is lazy."""
-    given = Input.of(run, qrels, columns, needs_doc=needs_doc)
     check_free(adds, given.schema)
     if given.is_lazy:
         return pl.defer(lambda: compute(given), schema=schema(given.schema))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 Ties = Literal["expected", "doc_id", "stable", "pessimistic", "optimistic"]
 Unjudged = Literal["nonrelevant", "drop", "error"]
 MissingQueries = Literal["zero", "skip", "error"]
+Duplicates = Literal["error", "best"]
 EmptyTargetAction = Literal["neg", "pos", "skip", "error"]
 AggregationName = Literal["mean", "median", "min", "max"]
 

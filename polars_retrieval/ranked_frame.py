@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from polars_retrieval.columns import Columns, Judged, describe, read_rows
+from polars_retrieval.columns import Columns, Judged, check_grades, describe, read_rows
 from polars_retrieval.errors import DataError
 from polars_retrieval.measures import all_reads
 from polars_retrieval.ranking import Levels, Rows, find_levels, ideal_hits, rank_hits, with_group_rows
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 COUNTS = ("n_retrieved", "n_relevant", "n_nonrelevant", "n_judged", "n_judged_nonrelevant", "n_graded")
 GRADED, RELEVANT = pl.col("grade") > 0, pl.col("relevant")
 
+_FEW = 2**12  # hits: to make formulas takes longer than to compute their values
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Shape:
     """What formulas have to know of ranked lists beforehand.
 
@@ -36,6 +38,16 @@ class Shape:
     has_ties: bool
     one_grade: bool
     longest: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shape) and self._facts == other._facts and self.levels.equals(other.levels)
+
+    def __hash__(self) -> int:
+        return hash(self._facts)
+
+    @property
+    def _facts(self) -> tuple[object, ...]:
+        return self.levels.height, self.has_ties, self.one_grade, self.longest
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,8 @@ class Ranking:
         """What formulas have to know of the ranked lists beforehand."""
         lengths = [self.queries["n_retrieved"].max(), self.queries["n_graded"].max()]
         longest = max((length for length in lengths if isinstance(length, int)), default=0)
+        if self.places.height <= _FEW:  # lists of about the same lengths are to have one shape
+            longest = 2 ** max(6, (longest - 1).bit_length())
         return Shape(self.levels, self.has_ties, self.ideal is None, longest)
 
     def relevant_hits(self) -> pl.LazyFrame:
@@ -118,6 +132,8 @@ def rank_judged(judged: Judged, columns: Columns, options: Options, reads: Itera
 
     ``reads`` says what measures want to know of documents beside whether they are relevant.
     """
+    if "grade" in reads:
+        check_grades(judged, columns)
     levels = find_levels(judged.relevance, options.min_relevance, reads)
     retrieved = is_retrieved(judged, options)
     hits, n_retrieved = rank_hits(_retrieved(judged, levels, retrieved, options), options.ties)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from polars_retrieval.frames import Metrics, Names
-    from polars_retrieval.names import EmptyTargetAction, MissingQueries, Ties, Unjudged
+    from polars_retrieval.names import Duplicates, EmptyTargetAction, MissingQueries, Ties, Unjudged
     from polars_retrieval.options import Aggregation
 
 
@@ -53,6 +53,9 @@ class RankedLists:
         doc: str = "doc_id",
         score: str = "score",
         relevance: str = "relevance",
+        queries: Any = None,
+        duplicates: Duplicates = "error",
+        n_relevant: str | None = None,
         ties: Ties = "expected",
         unjudged: Unjudged = "nonrelevant",
         missing_queries: MissingQueries = "zero",
@@ -60,7 +63,7 @@ class RankedLists:
         ignore_index: int | None = None,
         min_relevance: float = 1,
     ) -> None:
-        columns = Columns.of(query, doc, score, relevance, by)
+        columns = Columns.of(query, doc, score, relevance, by, n_relevant)
         options = Options(
             ties=ties,
             unjudged=unjudged,
@@ -69,7 +72,7 @@ class RankedLists:
             ignore_index=ignore_index,
             min_relevance=min_relevance,
         )
-        given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id")
+        given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id", queries=queries, duplicates=duplicates)
         self._rankings = Rankings(given.rows(options), columns, options)
         if missing_queries == "error":  # as all that is wrong with the run is said here
             self._rankings.of([])

@@ -111,7 +111,8 @@ def _count(block: bytes, code: int) -> int:
     import numpy as np
 
     codes = np.frombuffer(block, np.uint8)
-    return sum(np.count_nonzero(codes[start : start + _PIECE] == code) for start in range(0, len(codes), _PIECE))
+    pieces = range(0, len(codes), _PIECE)
+    return sum(int(np.count_nonzero(codes[start : start + _PIECE] == code)) for start in pieces)
 
 
 def tidy(block: bytes) -> bytes:
