@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 PACKAGES = ("polars", "numpy", "pyarrow", "torch", "torchmetrics", "numba", "ranx", "pytrec-eval-terrier")
 
+OTHERS = Path(__file__).with_name("results")
+"""What the other programs of this folder wrote."""
+
 HEADER = """\
 # Results
 
@@ -66,21 +69,23 @@ def page(measured: Measured, *, repeat: int, slow_queries: int, scale: float) ->
     """Return the whole page."""
     parts = [
         HEADER,
-        _table(("", ""), _setting(repeat, scale)),
+        table(("", ""), setting(repeat, scale)),
         "## Targets\n",
-        _table(("", "target", "measured", ""), map(_target_row, targets(measured))),
+        table(("", "target", "measured", ""), map(target_row, targets(measured))),
         *(_times_section(measured.times, name) for name in WORKLOADS),
         _family_section(measured),
         _memory_section(measured),
         _import_section(measured.import_seconds),
+        *(path.read_text(encoding="utf-8") for path in sorted(OTHERS.glob("*.md"))),
         "## How the peers are measured\n",
-        _table(("peer", ""), ((peer.name, peer.title) for peer in PEERS.values())),
+        table(("peer", ""), ((peer.name, peer.title) for peer in PEERS.values())),
         NOTES.format(slow_queries=slow_queries),
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _setting(repeat: int, scale: float) -> list[tuple[str, str]]:
+def setting(repeat: int, scale: float) -> list[tuple[str, str]]:
+    """Say on what machine and with which versions something was measured."""
     load = ", ".join(f"{value:.2f}" for value in os.getloadavg())
     versions = [f"Python {platform.python_version()}", *filter(None, map(_version, PACKAGES))]
     return [
@@ -106,7 +111,8 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _target_row(target: Target) -> tuple[str, ...]:
+def target_row(target: Target) -> tuple[str, ...]:
+    """Say what a target is, and whether it is met."""
     measured = "" if target.measured is None else f"{target.measured:.3g}{target.unit}"
     return target.text, f"{target.bound} {target.figure:g}{target.unit}", measured, target.verdict()
 
@@ -118,7 +124,7 @@ def _times_section(all_times: list[Times], name: str) -> str:
     peers = [peer for peer in PEERS if any(peer in entry.seconds for entry in times)]
     rows = ((str(entry.variant), *(_time_cell(entry, peer) for peer in peers)) for entry in times)
     title = f"## {name}: {times[0].workload.describe()} (milliseconds)\n"
-    return f"{title}\n{_table(('', *peers), rows)}"
+    return f"{title}\n{table(('', *peers), rows)}"
 
 
 def _time_cell(times: Times, peer: str) -> str:
@@ -142,9 +148,9 @@ def _family_section(measured: Measured) -> str:
     tools = [(name, f"{1000 * seconds:,.0f}", f"{seconds / ours:.3g}x") for name, seconds in costs.tools.items()]
     parts = [
         "## The whole family of measures, on B grouped (milliseconds)\n",
-        _table(("", ""), ((name, f"{1000 * seconds:,.0f}") for name, seconds in rows)),
+        table(("", ""), ((name, f"{1000 * seconds:,.0f}") for name, seconds in rows)),
         COMMON,
-        _table(("", "milliseconds", "times as long as ours"), tools),
+        table(("", "milliseconds", "times as long as ours"), tools),
     ]
     return "\n".join(parts)
 
@@ -153,8 +159,8 @@ def _memory_section(measured: Measured) -> str:
     if not measured.memory:
         return ""
     rows = ((*key, f"{ratio:.2f}") for key, ratio in measured.memory.items())
-    table = _table(("workload", "form", "peer", "peak above the frame / its size"), rows)
-    return f"## Memory\n\nEach in a fresh process.\n\n{table}"
+    header = ("workload", "form", "peer", "peak above the frame / its size")
+    return f"## Memory\n\nEach in a fresh process.\n\n{table(header, rows)}"
 
 
 def _import_section(seconds: list[float]) -> str:
@@ -167,6 +173,7 @@ def _import_section(seconds: list[float]) -> str:
     )
 
 
-def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Write a table in Markdown."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)

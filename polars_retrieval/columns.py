@@ -223,10 +223,10 @@ class Judged:
         doc = self.doc
         return replace(
             self,
-            grouping=replace(self.grouping, lengths=None, column=self.grouping.of_rows.append(numbers), lowest=0),
-            score=self.score.append(lacking[0]),
-            relevance=self.relevance.append(lacking[1].fill_null(grade)),
-            doc=None if doc is None else doc.append(pl.repeat(None, len(numbers), dtype=doc.dtype, eager=True)),
+            grouping=replace(self.grouping, lengths=None, column=pl.concat([self.grouping.of_rows, numbers]), lowest=0),
+            score=pl.concat([self.score, lacking[0]]),
+            relevance=pl.concat([self.relevance, lacking[1].fill_null(grade)]),
+            doc=None if doc is None else pl.concat([doc, pl.repeat(None, len(numbers), dtype=doc.dtype, eager=True)]),
         )
 
 

@@ -63,6 +63,8 @@ class Grouping:
 
         if self.column is None:
             return pl.Series("query", np.repeat(np.arange(self.n_numbers, dtype=np.uint32), self.count_rows()))
+        if self.column.dtype == pl.UInt32 and not self.lowest:
+            return self.column
         number = self.number("query").cast(pl.UInt32)
         return pl.LazyFrame([self.column.alias("query")]).select(number).collect(engine="streaming").to_series()
 
@@ -99,10 +101,16 @@ class Grouping:
 
     def filter(self, mask: pl.Series) -> Grouping:
         """Keep the rows where ``mask`` is true, and every number."""
-        kept = Grouping(self.ids, None, self.of_rows.filter(mask))
+        kept = Grouping(self.ids, None, keep(self.of_rows, mask))
         if self.lengths is None and not kept.of_rows.is_sorted():
             return kept
         return Grouping(self.ids, kept.count_rows().cast(pl.Int64).to_numpy(), kept.column)
+
+
+def keep(values: pl.Series, mask: pl.Series) -> pl.Series:
+    """Keep the values where ``mask`` is true; if these come first, as they are, without a copy."""
+    n = int(mask.sum())
+    return values.slice(0, n) if mask.slice(0, n).all() else values.filter(mask)
 
 
 def pair_keys(numbers: NDArray[Any], docs: pl.Series) -> NDArray[np.uint64]:
@@ -112,9 +120,15 @@ def pair_keys(numbers: NDArray[Any], docs: pl.Series) -> NDArray[np.uint64]:
     """
     import numpy as np
 
-    return docs.hash().to_numpy() + numbers.astype(np.uint64) * np.uint64(_SPREAD)
+    keys = np.empty(len(docs), np.uint64)
+    for start in range(0, len(docs), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.multiply(numbers[block], np.uint64(_SPREAD), out=keys[block])
+        keys[block] += docs.slice(start, _BLOCK).hash().to_numpy()
+    return keys
 
 
+_BLOCK = 2**18  # rows that are worked on at a time: what is made of them on the way fits the cache
 _SPREAD = 0x9E3779B97F4A7C15  # odd, and its bits are mixed: 2^64 over the golden ratio
 
 

@@ -64,9 +64,9 @@ class Matched:
         unretrieved = pl.repeat(None, self.unretrieved.height, dtype=self.run.schema[score], eager=True)
         rows = Judged(
             self.grouping,
-            self.run[score].append(unretrieved),
-            self.run[relevance].append(self.unretrieved[relevance]),
-            self.run[doc].append(self.unretrieved[doc]),
+            pl.concat([self.run[score], unretrieved]),
+            pl.concat([self.run[relevance], self.unretrieved[relevance]]),
+            pl.concat([self.run[doc], self.unretrieved[doc]]),
         )
         return rows if self.is_judged.all() else self._of_judged_queries(rows)
 
@@ -128,15 +128,22 @@ def _with_same_types(run: pl.DataFrame, qrels: pl.DataFrame, columns: Columns) -
         left, right = run.schema[name], qrels.schema[name]
         if left == right:
             continue
-        common = pl.String
-        if left.is_integer() and right.is_integer():
-            unsigned = pl.UInt64 in (left, right)
-            common = pl.Int128 if unsigned or pl.Int128 in (left, right) else pl.Int64  # type: ignore[assignment]
+        common = _common_type(left, right)
         run, qrels = (
             run.with_columns(pl.col(name).cast(common)),
             qrels.with_columns(pl.col(name).cast(common)),
         )
     return run, qrels
+
+
+def _common_type(left: pl.DataType, right: pl.DataType) -> pl.DataType:
+    if left.is_integer() and right.is_integer():
+        wide = pl.UInt64 in (left, right) or pl.Int128 in (left, right)
+        return pl.Int128() if wide else pl.Int64()
+    # Of text and a categorical, the second is the smaller.
+    return next(
+        (dtype for dtype in (left, right) if dtype == pl.Categorical and pl.Enum not in (left, right)), pl.String()
+    )
 
 
 def _numbers_in(judged: Grouping, ids: pl.DataFrame) -> pl.Series:
@@ -214,4 +221,4 @@ def _with_rows(lists: Grouping, more: pl.DataFrame) -> Grouping:
     numbers = more.join(numbered, on=ids, how="left", nulls_equal=True, maintain_order="left").select(
         pl.coalesce(_LIST, "new")
     )
-    return Grouping(lists.ids.vstack(new), None, lists.of_rows.append(numbers.to_series()))
+    return Grouping(lists.ids.vstack(new), None, pl.concat([lists.of_rows, numbers.to_series()]))

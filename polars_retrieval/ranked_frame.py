@@ -10,6 +10,7 @@ import polars as pl
 
 from polars_retrieval.columns import Columns, Judged, check_grades, describe, read_rows
 from polars_retrieval.errors import DataError
+from polars_retrieval.grouping import keep
 from polars_retrieval.measures import all_reads
 from polars_retrieval.ranking import Levels, Rows, find_levels, ideal_hits, rank_hits, with_group_rows
 
@@ -162,9 +163,9 @@ def _retrieved(judged: Judged, levels: Levels, retrieved: pl.Series, options: Op
     doc = judged.doc if options.ties == "doc_id" else None
     if retrieved.all():
         return Rows(judged.grouping, judged.score, level, max_level, doc)
-    doc = None if doc is None else doc.filter(retrieved)
+    doc = None if doc is None else keep(doc, retrieved)
     grouping = judged.grouping.filter(retrieved)
-    return Rows(grouping, judged.score.filter(retrieved), level.filter(retrieved), max_level, doc)
+    return Rows(grouping, keep(judged.score, retrieved), keep(level, retrieved), max_level, doc)
 
 
 @dataclass(frozen=True)
@@ -185,7 +186,7 @@ class _Counts:
         return bool(self.retrieved.all())
 
     def frame(self, n_retrieved: pl.Series, reads: Iterable[str]) -> pl.DataFrame:
-        n_rows = n_retrieved if self._all_retrieved else self.judged.grouping.count_rows()
+        n_rows = n_retrieved if self._all_retrieved else self._n_rows
         n_judged = n_rows - self._where(self.judged.relevance.is_null())
         n_relevant = self._of_levels(RELEVANT)
         n_known = n_judged + self._where(self.judged.relevance.is_null() & self.retrieved)
@@ -231,7 +232,14 @@ class _Counts:
 
     def _where(self, mask: pl.Series) -> pl.Series:
         """Count the rows where a mask is true."""
-        return _count(self.judged.grouping.of(mask.arg_true()), self._n) if mask.any() else self._zeros()
+        n_true = int(mask.sum())
+        if n_true > len(mask) // 2:  # the others are fewer: in most runs nearly all documents are unjudged
+            return self._n_rows - self._where(~mask)
+        return _count(self.judged.grouping.of(mask.arg_true()), self._n) if n_true else self._zeros()
+
+    @cached_property
+    def _n_rows(self) -> pl.Series:
+        return self.judged.grouping.count_rows()
 
     def _zeros(self) -> pl.Series:
         return pl.zeros(self._n, dtype=pl.UInt32, eager=True)

@@ -1,5 +1,7 @@
 """The benchmarks run, build what they say, and refuse to time a peer that gives other values."""
 
+import sys
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +10,7 @@ pytest.importorskip("benchmarks", reason="the benchmarks are no part of an insta
 
 import polars_retrieval as pr
 from benchmarks.__main__ import main
+from benchmarks import command
 from benchmarks.by_hand import polars_sorted_once
 from benchmarks.family import TOOLS, measure_family
 from benchmarks.memory import peak_ratio
@@ -158,3 +161,23 @@ def test_a_tool_with_other_values_is_not_timed(monkeypatch):
     frame = build(SMALL["B"], MAIN)
     with pytest.raises(AssertionError, match=r"polars gives 2\.0 for precision@10"):
         measure_family(frame, repeat=1, sample=first_queries(frame, 50), factor=4)
+
+
+class TestCommand:
+    def test_measures_whole_processes(self, tmp_path):
+        text = command.measure(tmp_path, None, repeat=1, scale=0.002)
+        assert "| polars_retrieval, from text |" in text
+        assert "14 queries x 1,000 documents with string ids (14,000 lines" in text
+
+    def test_refuses_a_program_that_gives_other_values(self, tmp_path, monkeypatch):
+        code = "import sys; print(*(f'{name} all 0.5' for name in sys.argv[1:]), sep=chr(10))"
+        ours = [sys.executable, "-c", code, *command.MEASURES]
+        others = [sys.executable, "-c", code.replace("0.5", "0.6"), *command.MEASURES]
+        processes = [
+            command.Process("ours", ours),
+            command.Process("parquet", ours),
+            command.Process("trec_eval", others),
+        ]
+        monkeypatch.setattr(command, "list_processes", lambda *_: processes)
+        with pytest.raises(AssertionError, match="trec_eval"):
+            command.measure(tmp_path, None, repeat=1, scale=0.002)

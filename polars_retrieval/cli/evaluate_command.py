@@ -91,4 +91,5 @@ def _values(lists: pr.RankedLists, measures: Sequence[Measure], *, per_query: bo
     values = lists.evaluate(measures)
     if not per_query:
         return values
-    return pl.concat([lists.per_query(measures), values.select(pl.lit(ALL).alias("query_id"), pl.all())])
+    of_queries = lists.per_query(measures).with_columns(pl.col("query_id").cast(pl.String))
+    return pl.concat([of_queries, values.select(pl.lit(ALL).alias("query_id"), pl.all())])

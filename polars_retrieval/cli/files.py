@@ -13,6 +13,7 @@ import polars as pl
 import polars_retrieval as pr
 from polars_retrieval.cli.output import clear_line, note
 from polars_retrieval.errors import ColumnError, DataError, ParameterError, RetrievalWarning
+from polars_retrieval.io.reading import read_compact_run
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +52,7 @@ def read_runs(paths: Sequence[str]) -> Iterator[Run]:
     """Read runs one after another, so that one is held at a time; a file has as many runs as it has tags."""
     for number, path in enumerate(paths, start=1):
         with _progress(f"run {number} of {len(paths)}: {path}", shown=len(paths) > 1):
-            yield from _runs_of(path, _with_text_ids(pr.read_run(source(path))))
+            yield from _runs_of(path, _with_text_ids(read_compact_run(source(path))))
 
 
 def _runs_of(path: str, rows: pl.DataFrame) -> Iterator[Run]:
@@ -69,7 +70,8 @@ def _runs_of(path: str, rows: pl.DataFrame) -> Iterator[Run]:
 
 def _with_text_ids(frame: pl.DataFrame) -> pl.DataFrame:
     # A Parquet file may hold integers as ids where the other file is text, and no option here could cast them.
-    return frame.with_columns(pl.col(name).cast(pl.String) for name in frame.columns if name.endswith("_id"))
+    ids = [name for name, dtype in frame.schema.items() if name.endswith("_id") and dtype != pl.Categorical]
+    return frame.with_columns(pl.col(ids).cast(pl.String))
 
 
 @contextmanager
@@ -148,7 +150,7 @@ def _of_queries(qrels: pl.DataFrame, rows: pl.DataFrame, run: Run, *, every: boo
     """Keep the judgments of the run's queries, or of every query."""
     if every:
         return qrels
-    retrieved = rows.filter(pl.col("score").is_not_null()).select(pl.col("query_id").unique())
+    retrieved = rows.filter(pl.col("score").is_not_null()).select(pl.col("query_id").unique().cast(pl.String))
     kept = qrels.join(retrieved, on="query_id", how="semi", maintain_order="left")
     if not kept.height:
         judged = f"the judged ones are such as {qrels['query_id'][0]!r}" if qrels.height else "there are no judgments"

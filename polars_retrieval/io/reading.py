@@ -65,6 +65,11 @@ def read_run(source: Any, *, format: Format | None = None) -> pl.DataFrame:  # n
     return _read(source, RUN, format)
 
 
+def read_compact_run(source: Any) -> pl.DataFrame:
+    """Read what a system retrieved, the query ids of TREC's format as categoricals; see `read_run`."""
+    return _read(source, RUN, None, compact=True)
+
+
 def read_qrels(source: Any, *, format: Format | None = None) -> pl.DataFrame:  # noqa: A002
     """Read what was judged.
 
@@ -158,16 +163,18 @@ def scan_qrels(source: Any, *, format: Format | None = None) -> pl.LazyFrame:  #
     return _scan(source, QRELS, format)
 
 
-def _read(given: Any, table: Table, form: Format | None) -> pl.DataFrame:
+def _read(given: Any, table: Table, form: Format | None, *, compact: bool = False) -> pl.DataFrame:
     if not is_source(given):
         return from_object(given, table).lazy().collect()
     sources = find_sources(given, form)
-    frames = [_read_one(source, table) for source in sources]
+    frames = [_read_one(source, table, compact=compact) for source in sources]
     _check_same_columns([frame.schema for frame in frames], sources)
     return pl.concat(frames)
 
 
-def _read_one(source: Source, table: Table) -> pl.DataFrame:
+def _read_one(source: Source, table: Table, *, compact: bool = False) -> pl.DataFrame:
+    if compact and source.format == "trec":
+        return trec.read(source, table, compact=True)
     if source.format in _READERS:
         return _READERS[source.format](source, table)
     try:

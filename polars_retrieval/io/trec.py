@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.exceptions import PolarsError
 
-from polars_retrieval.io.tables import RUN_ID, Table
+from polars_retrieval.grouping import run_starts
+from polars_retrieval.io.tables import QUERY, RUN_ID, Table
 from polars_retrieval.io.text import as_utf8, check_is_text, without_bom
 from polars_retrieval.threads import in_threads
 
@@ -24,26 +25,40 @@ if TYPE_CHECKING:
 
     from polars_retrieval.io.sources import Source
 
-BLOCK = 8 << 20
+BLOCK = 4 << 20
 _PIECE = 1 << 19
-_SIDE_BY_SIDE = 4  # blocks, so that little of the file is in memory at a time
+_SIDE_BY_SIDE = 2  # blocks, so that little of the file is in memory at a time
 _BLANK, _NEWLINE = 32, 10
 _BLANKS = b"\t\v\f\r"  # what C's isspace takes, beside blank and newline
 _TO_BLANKS = bytes.maketrans(_BLANKS, b" " * len(_BLANKS))
 _COMMENT = re.compile(rb"^#.*\n", re.MULTILINE)
 
 
-def read(source: Source, table: Table) -> pl.DataFrame:
-    """Read a file."""
+def read(source: Source, table: Table, *, compact: bool = False) -> pl.DataFrame:
+    """Read a file; if ``compact``, the query ids as categoricals, which take a quarter of the memory."""
+
+    def read_numbered(block: tuple[int, bytes]) -> pl.DataFrame:
+        frame = read_block(block[1], source, table, block[0]).rechunk()
+        return frame.with_columns(_as_categorical(frame[QUERY])) if compact else frame
+
     frames: list[pl.DataFrame] = []
     with source.open() as stream:
         blocks = _numbered(_blocks(stream, BLOCK))
         while some := [*islice(blocks, _SIDE_BY_SIDE)]:
-            frames += in_threads(lambda block: read_block(block[1], source, table, block[0]).rechunk(), some)
+            frames += in_threads(read_numbered, some)
     frames = [frame for frame in frames if frame.height]
     if not frames:
         raise source.empty()
     return _concat(frames)
+
+
+def _as_categorical(ids: pl.Series) -> pl.Series:
+    """Make ids categoricals, each run of equal ids at a time."""
+    import numpy as np
+
+    starts = run_starts([ids])
+    lengths = np.diff(starts.to_numpy().astype(np.int64), append=len(ids))
+    return ids.gather(starts).cast(pl.Categorical).gather(np.repeat(np.arange(len(starts)), lengths))
 
 
 def _numbered(blocks: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:

@@ -56,12 +56,19 @@ class Rows:
 
     def frame(self) -> pl.DataFrame:
         """Return the columns `query`, `score`, `level` and, if there are documents, `doc`."""
-        columns = [
-            self.grouping.of_rows.alias("query"),
-            self.score.alias("score"),
-            self.level.cast(pl.UInt32).alias("level"),
-        ]
-        return pl.DataFrame(columns if self.doc is None else [*columns, self.doc.alias("doc")])
+        return _frame(self.grouping.of_rows, self.score, self.level, self.doc)
+
+    def of_queries(self, numbers: pl.Series) -> pl.DataFrame:
+        """Return these columns for the rows of some queries."""
+        asked = pl.repeat(value=False, n=self.grouping.n_numbers, eager=True).scatter(numbers, values=True)
+        at = asked.gather(self.grouping.of_rows).arg_true()
+        doc = None if self.doc is None else self.doc.gather(at)
+        return _frame(self.grouping.of(at), self.score.gather(at), self.level.gather(at), doc)
+
+
+def _frame(query: pl.Series, score: pl.Series, level: pl.Series, doc: pl.Series | None) -> pl.DataFrame:
+    columns = [query.alias("query"), score.alias("score"), level.cast(pl.UInt32).alias("level")]
+    return pl.DataFrame(columns if doc is None else [*columns, doc.alias("doc")])
 
 
 def cut(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:

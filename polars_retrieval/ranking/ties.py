@@ -31,7 +31,7 @@ def _alone(hits: pl.DataFrame) -> pl.DataFrame:
 def _look_up(hits: pl.DataFrame, rows: Rows, ties: Ties) -> pl.DataFrame:
     """Rank again, row by row, the queries with uneven tie groups."""
     concerned = hits.filter(pl.col("tied") > 1).select("query").unique()
-    ranked = rows.frame().join(concerned, on="query", how="semi", maintain_order="left")
+    ranked = rows.of_queries(concerned.to_series())
     ranked = ranked.with_columns(place=rank_rows(ranked, ties)["rank"] - 1).filter(pl.col("level") > 0)
     found = ranked.select("query", "level", "place")
     others = hits.join(concerned, on="query", how="anti", maintain_order="left").select(found.columns)
