@@ -138,6 +138,8 @@ def group_rows(ids: pl.DataFrame) -> Grouping:
         return grouped
     if ids.width == 1 and (by_value := _by_value(ids)) is not None:
         return by_value
+    if (hashed := _by_hash(ids)) is not None:
+        return hashed
     distinct = ids.unique(maintain_order=True)
     numbered = distinct.with_columns(pl.int_range(pl.len(), dtype=pl.UInt32).alias(_NUMBER))
     joined = ids.join(numbered, on=ids.columns, how="left", nulls_equal=True, maintain_order="left")
@@ -145,6 +147,56 @@ def group_rows(ids: pl.DataFrame) -> Grouping:
 
 
 _NUMBER = "number of the query"  # a column beside the caller's own
+
+
+def _by_hash(ids: pl.DataFrame) -> Grouping | None:
+    """Give ids the numbers of their hashes, unless different ids have the same one."""
+    if (numbered := number_keys(ids.hash_rows().to_numpy())) is None:
+        return None
+    numbers, heads = _in_order(*numbered)
+    distinct, column = ids[heads], pl.Series(numbers)
+    same = all(of_row.eq_missing(of_head.gather(column)).all() for of_row, of_head in zip(ids, distinct, strict=True))
+    return Grouping(distinct, None, column) if same else None
+
+
+def _in_order(numbers: NDArray[np.uint32], n: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Renumber in order of first appearance; return also the first row of each number."""
+    import numpy as np
+
+    first, is_head = np.empty(n, np.uint32), np.zeros(len(numbers), np.bool_)
+    first[numbers[::-1]] = np.arange(len(numbers), dtype=np.uint32)[::-1]  # of several rows the last one written stays
+    is_head[first] = True
+    heads = np.flatnonzero(is_head)
+    renumbered = np.empty(n, np.uint32)
+    renumbered[numbers[heads]] = np.arange(n, dtype=np.uint32)
+    return renumbered[numbers], heads
+
+
+def number_keys(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], int] | None:
+    """Give equal keys equal numbers, counted through; return these, and how many there are.
+
+    Each key is written to the slot of a table that its first bits name, the last one stays, and has its number. The
+    keys that are not found in their slots try again with other bits; None if some have not found any after a while.
+    """
+    import numpy as np
+
+    bits = min(max(len(keys).bit_length(), 8), 22)
+    numbers = np.empty(len(keys), np.uint32)
+    rows, n = np.arange(len(keys), dtype=np.uint32), 0
+    for _ in range(_TRIES):
+        slots = (keys >> np.uint64(64 - bits)).astype(np.uint32)
+        owners, used = np.zeros(2**bits, np.uint64), np.zeros(2**bits, np.bool_)
+        owners[slots], used[slots] = keys, True
+        numbers[rows] = (np.cumsum(used, dtype=np.uint32) + np.uint32(n) - np.uint32(1))[slots]
+        n += int(np.count_nonzero(used))
+        others = np.flatnonzero(owners[slots] != keys)
+        if not len(others):
+            return numbers, n
+        rows, keys = rows[others], keys[others] * np.uint64(_SPREAD)
+    return None
+
+
+_TRIES = 8
 
 
 def _by_run(ids: pl.DataFrame) -> Grouping | None:

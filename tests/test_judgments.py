@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import log2
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import polars_retrieval as pr
-from polars_retrieval import judgments
+from polars_retrieval import grouping, judgments
 from polars_retrieval.errors import ColumnError, DataError, ParameterError, RetrievalWarning
+from polars_retrieval.grouping import group_rows, number_keys
 
 IDS = {"query_id": pl.Int64, "doc_id": pl.Int64}
 
@@ -291,3 +293,37 @@ class TestCountsInsteadOfJudgments:
             pr.evaluate(run, "ndcg", n_relevant="total")
         none_lack = run.with_columns(total=pl.Series([1, 1, 2, 2, 0]))
         assert pr.evaluate(none_lack, "ndcg@1", n_relevant="total").item() == (1 + 1 + 0) / 3
+
+
+class TestShuffledIds:
+    """Ids that are no small integers, their rows anywhere: numbered by their hashes."""
+
+    @given(
+        ids=st.lists(st.sampled_from(["a", "b", "c", "dd", None]), min_size=1, max_size=30),
+        by=st.lists(st.sampled_from([1, 2, None]), min_size=30, max_size=30),
+        constant=st.booleans(),
+    )
+    def test_are_numbered_as_they_come(self, ids, by, constant):
+        frame = pl.DataFrame({"by": by[: len(ids)], "id": ids}, schema={"by": pl.Int64, "id": pl.String})
+        expected = frame.unique(maintain_order=True)
+        hashes = (lambda _: pl.repeat(7, len(ids), dtype=pl.UInt64, eager=True)) if constant else pl.DataFrame.hash_rows
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pl.DataFrame, "hash_rows", hashes)
+            found = group_rows(frame)
+        assert_frame_equal(found.ids, expected)
+        assert_frame_equal(found.ids[found.of_rows], frame)
+
+    @given(keys=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=400), copies=st.integers(1, 3))
+    def test_equal_keys_have_equal_numbers(self, keys, copies):
+        array = np.array(keys * copies, np.uint64)
+        numbers, n = number_keys(array)
+        assert n == len(set(keys))
+        assert sorted(set(numbers)) == list(range(n))
+        assert len(set(zip(array, numbers, strict=True))) == n
+
+    def test_that_never_find_a_slot_are_joined(self, monkeypatch):
+        monkeypatch.setattr(grouping, "_TRIES", 1)
+        frame = pl.DataFrame({"id": [f"q{n * 7919 % 5000}" for n in range(20_000)]})
+        assert number_keys(frame.hash_rows().to_numpy()) is None
+        found = group_rows(frame)
+        assert_frame_equal(found.ids[found.of_rows], frame)

@@ -126,3 +126,21 @@ def test_run_and_judgments_apart():
     retrieved = NOT_RETRIEVED.filter(pl.col("score").is_not_null()).drop("relevance")
     result = pr.evaluate(retrieved, ["precision@5", "recall@5"], qrels=JUDGMENTS)
     assert result.row(0) == pytest.approx((2 / 5, 2 / 4), **EXACT)
+
+
+def test_a_share_of_ten_is_the_number_that_it_looks_like():
+    run = pl.DataFrame(
+        {
+            "query_id": [hits for hits in range(11) for _ in range(10)],
+            "score": [float(-rank) for _ in range(11) for rank in range(10)],
+            "relevance": [rank < hits for hits in range(11) for rank in range(10)],
+        }
+    )
+    exact = [hits / 10 for hits in range(11)]
+    assert pr.per_query(run, "precision@10")["precision@10"].to_list() == exact
+    assert (
+        run.group_by("query_id", maintain_order=True)
+        .agg(pl.col("relevance").retrieval.precision("score", k=10))["precision@10"]
+        .to_list()
+        == exact
+    )

@@ -122,7 +122,8 @@ class Ranked(ABC):
         """Give the length of the list that is looked at, at least 1 so that one may divide by it."""
         if k is None:
             return self.n_retrieved.clip(lower_bound=1)
-        return self.n_retrieved.clip(1, k) if adaptive_k else pl.lit(float(k))
+        # Not a literal: Polars multiplies by the reciprocal of one, and 3 / 10 would not be 0.3.
+        return self.n_retrieved.clip(1 if adaptive_k else k, k)
 
     def n_within(self, k: int | None) -> pl.Expr:
         """Count the retrieved documents in the first k."""
