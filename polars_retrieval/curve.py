@@ -39,11 +39,15 @@ def curve(rankings: Rankings, max_k: int | None, aggregation: Aggregation, *, ad
     ranking = rankings.of([precision, recall])
     if rankings.options.empty_target_action == "error":
         check_defined(ranking, [precision, recall], rankings.columns)
-    longest = ranking.queries["n_retrieved"].max()
-    ks = range(1, 1 + (max_k or int(longest or 0)))  # type: ignore[arg-type]
+    ks = range(1, 1 + (max_k or longest(ranking)))
     if aggregation == "mean":
         return _mean_curve(ranking, ks, rankings.columns, rankings.options, adaptive_k=adaptive_k)
     return _curve_of_measures(rankings, ks, aggregation, adaptive_k=adaptive_k)
+
+
+def longest(ranking: Ranking) -> int:
+    """Return the length of the longest list."""
+    return int(ranking.queries["n_retrieved"].max() or 0)  # type: ignore[arg-type]
 
 
 def _curve_of_measures(rankings: Rankings, ks: range, aggregation: Aggregation, *, adaptive_k: bool) -> pl.DataFrame:
@@ -108,7 +112,7 @@ def _mean_curve(ranking: Ranking, ks: range, columns: Columns, options: Options,
 
 def _of_groups(ranking: Ranking, groups: Grouping, options: Options) -> pl.DataFrame:
     """Return, for each group in order of appearance, how many queries count, and the sum of those without a hit."""
-    without_hits = masked(pl.lit(0.0), precision, FrameRanked(ranking), options, missing=MISSING)
+    without_hits = masked(pl.lit(0.0), precision, FrameRanked(ranking.shape), options, missing=MISSING)
     queries = ranking.queries.with_columns(groups.of_rows.alias("group"), without_hits=without_hits)
     totals = queries.filter(pl.col("n_rows") > 0).group_by("group", maintain_order=True)
     sums = totals.agg(pl.col("without_hits").sum(), n=pl.col("without_hits").count())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from polars_retrieval.measures import Measure, Ranked
     from polars_retrieval.options import Aggregation, Options
-    from polars_retrieval.ranked_frame import Ranking, Rankings
+    from polars_retrieval.ranked_frame import Ranking, Rankings, Shape
 
 MISSING = pl.col("missing")
 
@@ -45,10 +46,25 @@ def measure_queries(rankings: Rankings, measures: Sequence[Measure], *, bounds: 
 
 
 def _values(rankings: Rankings, measures: Mapping[str, Measure]) -> pl.DataFrame:
-    ranked = FrameRanked(rankings.of(measures.values()))
-    return ranked.values(
-        {name: masked(m.value(ranked), m, ranked, rankings.options, missing=MISSING) for name, m in measures.items()}
-    )
+    ranking = rankings.of(measures.values())
+    is_small = ranking.shape.longest <= _SHORT and ranking.levels.height <= _SHORT
+    formulas = _formulas if is_small else _formulas.__wrapped__
+    ranked, exprs = formulas(ranking.shape, tuple(measures.items()), rankings.options)
+    return ranked.values(ranking, exprs)
+
+
+_SHORT = 2**10  # ranks and levels: formulas hold a value for each, and are kept
+
+
+@lru_cache(maxsize=64)
+def _formulas(
+    shape: Shape, measures: tuple[tuple[str, Measure], ...], options: Options
+) -> tuple[FrameRanked, dict[str, pl.Expr]]:
+    """Make the formulas of measures, by the names of their columns."""
+    ranked = FrameRanked(shape)
+    return ranked, {
+        name: masked(measure.value(ranked), measure, ranked, options, missing=MISSING) for name, measure in measures
+    }
 
 
 def _with_bounds(values: pl.DataFrame, rankings: Rankings, measures: Sequence[Measure]) -> pl.DataFrame:
@@ -84,7 +100,9 @@ def result_names(measures: Sequence[Measure], *, bounds: bool = False, n_queries
 def check_defined(ranking: Ranking, measures: Sequence[Measure], columns: Columns) -> None:
     """Raise if a measure is undefined for a query."""
     for measure in measures:
-        undefined = ranking.queries.select((pl.col("n_rows") > 0) & measure.undefined(FrameRanked(ranking))).to_series()
+        undefined = ranking.queries.select(
+            (pl.col("n_rows") > 0) & measure.undefined(FrameRanked(ranking.shape))
+        ).to_series()
         if undefined.any():
             first = describe(ranking.grouping.ids.filter(undefined).row(0, named=True), columns.ids)
             why = str(measure.declaration.undefined_without).removeprefix("n_")
@@ -174,5 +192,5 @@ def present(ranking: Ranking, values: pl.DataFrame, by: Sequence[str]) -> pl.Dat
     """Put the group columns beside the values, and leave out numbers that no row has."""
     if by:
         values = pl.concat([ranking.grouping.ids.select(by), values], how="horizontal")
-    present = ranking.queries["n_rows"] > 0
-    return values if present.all() else values.filter(present)
+    n_rows = ranking.queries["n_rows"]
+    return values if n_rows.min() else values.filter(n_rows > 0)

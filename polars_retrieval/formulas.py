@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from polars_retrieval.measures import Ranked
-from polars_retrieval.ranked_frame import COUNTS, GRADED, RELEVANT, Ranking
+from polars_retrieval.ranked_frame import COUNTS, GRADED, RELEVANT, Ranking, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -43,6 +43,8 @@ class FrameRanked(Ranked):
     Values of a document are columns of the hits, and those of a query columns of the queries. What sums up hits is
     put down, and the column that will hold the sums returned. Hits that stand alone, which are nearly all, are summed
     up once for all cutoffs; only those in tie groups need every formula for itself.
+
+    Once formulas have read it, it can give their `values` for any ranked lists of its shape.
     """
 
     # As floats: unsigned integers would wrap around below 0.
@@ -51,15 +53,16 @@ class FrameRanked(Ranked):
     )
     above, tied = pl.col("above").cast(pl.Float64), pl.col("tied").cast(pl.Float64)
 
-    def __init__(self, ranking: Ranking) -> None:
-        self._ranking, self._levels = ranking, ranking.levels
-        self.has_ties = ranking.has_ties
-        largest = ranking.levels["grade"].max()
+    def __init__(self, shape: Shape) -> None:
+        self._shape, self._levels = shape, shape.levels
+        self.has_ties, self._longest = shape.has_ties, shape.longest
+        largest = self._levels["grade"].max()
         self.largest_grade = float(largest) if isinstance(largest, float) else 0.0
         self._values, self._ideal = _Terms("value"), _Terms("ideal")
         self._alone, self._tied = _Terms("alone"), _Terms("tied")
         self._maxima, self._tied_maxima = _Terms("maximum"), _Terms("tied maximum")
         self._stepped, self._first = _Terms("stepped"), _Terms("first")
+        self._counted: set[str] = set()
         self._cutoffs: dict[str, set[int | None]] = {}
         self._n_steps: dict[tuple[str, str], int] = {}
         self._places: dict[str, _Places] = {}
@@ -110,12 +113,6 @@ class FrameRanked(Ranked):
         sums = _between(self._down_to_ranks(function, k), pl.col("above"), pl.col("above") + pl.col("tied"))
         return pl.col(self._values.add(sums / self.tied, key=(_key(function), k)))
 
-    @cached_property
-    def _longest(self) -> int:
-        """How far any list goes."""
-        longest = self._ranking.queries.select(pl.max_horizontal("n_retrieved", "n_graded").max()).item()
-        return int(longest or 0)
-
     def _at_ranks(self, function: Function) -> pl.Series:
         """Return a function's values at the ranks from 1."""
         ranks = pl.DataFrame({"rank": pl.int_range(1, self._longest + 1, eager=True)})
@@ -162,6 +159,8 @@ class FrameRanked(Ranked):
         name = self._alone.add(self._where(what, alone))
         cutoff = None if k is None or k >= self._longest else k
         self._cutoffs.setdefault(name, set()).add(cutoff)
+        if self._alone.columns[name].meta.eq(_ONE.alias(name)):
+            self._counted.add(name)
         total = pl.col(f"{name} within {cutoff}")
         if not self.has_ties:
             return total
@@ -194,7 +193,7 @@ class FrameRanked(Ranked):
     def ideal(self, gain: Function, discount: Function, k: int | None) -> pl.Expr:
         """Add up gain times discount with the query's documents in their best order."""
         down_to = self._down_to_ranks(discount, k)
-        if self._ranking.ideal is None:
+        if self._shape.one_grade:
             best = self._levels.select(gain(pl.col("grade").max())).item()
             return best * pl.lit(down_to).gather(pl.col("n_graded"))
         discounts = _between(down_to, pl.col("above"), pl.col("above") + pl.col("tied"))
@@ -217,62 +216,74 @@ class FrameRanked(Ranked):
 
     # --- values ---
 
-    def values(self, exprs: Mapping[str, pl.Expr]) -> pl.DataFrame:
-        """Compute values for each query number."""
-        hits = self._ranking.with_counts(self._ranking.hits).with_columns(**self._values.columns)
-        queries = self._ranking.queries.with_columns(*self._of_hits(hits), *self._of_tied(hits), *self._of_ideal())
-        sums = [places.sum(queries).alias(name) for name, places in self._places.items()]
-        return queries.with_columns(sums).lazy().select(**exprs).collect()
+    def values(self, ranking: Ranking, exprs: Mapping[str, pl.Expr]) -> pl.DataFrame:
+        """Compute values for each query number of ranked lists of this shape."""
+        reduced = [*self._of_hits(ranking), *self._of_tied(ranking), *self._of_ideal(ranking)]
+        queries = ranking.queries.hstack(reduced)
+        if self._places:
+            queries = queries.hstack([places.sum(queries).alias(name) for name, places in self._places.items()])
+        if len(exprs) == 1:  # has nothing in common with others: no need to look for it
+            return queries.select(**exprs)
+        return queries.lazy().select(**exprs).collect()
 
-    def _of_hits(self, hits: pl.LazyFrame) -> list[pl.Series]:
+    @cached_property
+    def _counts_of_hits(self) -> list[str]:
+        """The counts of a query that values of its hits read."""
+        kinds = (self._values, self._alone, self._tied, self._maxima, self._tied_maxima, self._stepped, self._first)
+        exprs = [expr for kind in kinds for expr in kind.columns.values()]
+        read = {root for expr in exprs for root in expr.meta.root_names()}
+        return [name for name in COUNTS if name in read]
+
+    def _hits(self, ranking: Ranking) -> pl.LazyFrame:
+        """Return the hits with what formulas read of them."""
+        return ranking.with_counts(ranking.hits, self._counts_of_hits).with_columns(**self._values.columns)
+
+    def _of_hits(self, ranking: Ranking) -> list[pl.Series]:
         """Reduce values of all hits; those in tie groups have no part in the sums and maxima of those alone."""
         from polars_retrieval.reductions import Runs, side_by_side
 
         kinds = (self._alone, self._maxima, self._stepped, self._first)
-        columns = {name: expr for kind in kinds for name, expr in kind.columns.items()}
-        if not columns:
+        names = [name for kind in kinds for name in kind.columns]
+        if not names:
             return []
-        rows = hits.select("query", "level", "above", "tied", **columns).collect()
-        tasks = [partial(self._largest_from, rows, *step, n_steps) for step, n_steps in self._n_steps.items()]
-        alone = rows.filter(pl.col("tied") == 1) if self.has_ties else rows
-        runs = self._runs(alone)
+        columns = {n: expr for kind in kinds for n, expr in kind.columns.items() if n not in self._counted}
+        rows = ranking.places
+        if columns:
+            rows = rows.hstack(self._hits(ranking).select(**columns).collect())
+        tasks = [partial(self._largest_from, ranking, rows, *step, n) for step, n in self._n_steps.items()]
+        alone = rows.filter(rows["tied"] == 1) if self.has_ties else rows
+        runs = _runs(ranking, alone)
         tasks += [partial(_columns, Runs.largest, runs, alone, [name]) for name in self._maxima.columns]
         if self._first.columns:
             relevant = self._relevant(rows)
-            of_relevant = runs if relevant is alone else self._runs(relevant)
+            of_relevant = runs if relevant is alone else _runs(ranking, relevant)
             tasks.append(partial(_columns, Runs.first, of_relevant, relevant, self._first.columns))
         return side_by_side([*tasks, *self._sums_within(alone, runs)], rows.height)
 
-    def _runs(self, rows: pl.DataFrame) -> Runs:
-        """Find where the rows of each query start."""
-        from polars_retrieval.reductions import Runs
-
-        return Runs.of(rows["query"].to_numpy(), self._ranking.queries.height)
-
     def _relevant(self, rows: pl.DataFrame) -> pl.DataFrame:
         relevant = self._levels["relevant"]
-        return rows if relevant[1:].all() else rows.filter(pl.lit(relevant).gather(pl.col("level")))
+        return rows if relevant[1:].all() else rows.filter(relevant.gather(rows["level"]))
 
-    def _of_tied(self, hits: pl.LazyFrame) -> list[pl.Series]:
+    def _of_tied(self, ranking: Ranking) -> list[pl.Series]:
         """Reduce values of the hits in tie groups."""
         from polars_retrieval.reductions import Runs
 
         columns = {**self._tied.columns, **self._tied_maxima.columns}
         if not columns:
             return []
-        rows = hits.filter(pl.col("tied") > 1).select("query", **columns).collect()
-        runs = self._runs(rows)
+        rows = self._hits(ranking).filter(pl.col("tied") > 1).select("query", **columns).collect()
+        runs = _runs(ranking, rows)
         maxima = _columns(Runs.largest, runs, rows, self._tied_maxima.columns)
         return [*_columns(Runs.sum, runs, rows, self._tied.columns), *maxima]
 
-    def _of_ideal(self) -> list[pl.Series]:
+    def _of_ideal(self, ranking: Ranking) -> list[pl.Series]:
         """Add up values of the documents in their best order."""
         from polars_retrieval.reductions import Runs
 
-        if self._ranking.ideal is None or not self._ideal.columns:
+        if ranking.ideal is None or not self._ideal.columns:
             return []
-        rows = self._ranking.ideal.lazy().select("query", **self._ideal.columns).collect()
-        return _columns(Runs.sum, self._runs(rows), rows, self._ideal.columns)
+        rows = ranking.ideal.lazy().select("query", **self._ideal.columns).collect()
+        return _columns(Runs.sum, _runs(ranking, rows), rows, self._ideal.columns)
 
     def _sums_within(self, rows: pl.DataFrame, runs: Runs) -> list[Callable[[], list[pl.Series]]]:
         """Add up values of hits, each once, for all cutoffs."""
@@ -285,27 +296,36 @@ class FrameRanked(Ranked):
         beyond = np.searchsorted(cutoffs, np.arange(self._longest), side="right")
         parts = Parts.of(rows["query"].to_numpy(), beyond[rows["above"].to_numpy()], runs.n, len(cutoffs) + 1)
 
-        def sums(name: str, expr: pl.Expr) -> list[pl.Series]:
+        def sums(name: str) -> list[pl.Series]:
             is_whole = self._cutoffs[name] == {None}
-            values = None if expr.meta.eq(_ONE.alias(name)) else rows[name]
+            values = None if name in self._counted else rows[name]
             added = [runs.sum(values)] if is_whole else np.cumsum(parts.sum(values), axis=0)
             ks = [None] if is_whole else [*cutoffs, None]
             return [pl.Series(f"{name} within {k}", column) for k, column in zip(ks, added, strict=True)]
 
-        return [partial(sums, name, expr) for name, expr in self._alone.columns.items()]
+        return [partial(sums, name) for name in self._alone.columns]
 
-    def _largest_from(self, rows: pl.DataFrame, value: str, step: str, n_steps: int) -> list[pl.Series]:
+    def _largest_from(
+        self, ranking: Ranking, rows: pl.DataFrame, value: str, step: str, n_steps: int
+    ) -> list[pl.Series]:
         """Find the largest value of each query's hits at step 0 or later, at step 1 or later, and so on."""
         import numpy as np
 
         from polars_retrieval.reductions import Runs
 
-        n = self._ranking.queries.height
+        n = ranking.queries.height
         runs = Runs.of_parts(rows["query"].to_numpy(), rows[step].to_numpy(), n, n_steps)
         largest = runs.largest(rows[value]).reshape(n_steps, n)
         for first in reversed(range(n_steps - 1)):
             np.maximum(largest[first], largest[first + 1], out=largest[first])
         return [pl.Series(f"{(value, step)} from {first}", column) for first, column in enumerate(largest)]
+
+
+def _runs(ranking: Ranking, rows: pl.DataFrame) -> Runs:
+    """Find where the rows of each query start."""
+    from polars_retrieval.reductions import Runs
+
+    return Runs.of(rows["query"].to_numpy(), ranking.queries.height)
 
 
 def _columns(

@@ -41,7 +41,9 @@ class Shape:
     longest: int
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Shape) and self._facts == other._facts and self.levels.equals(other.levels)
+        if not isinstance(other, Shape) or self._facts != other._facts:
+            return False
+        return self.levels is other.levels or self.levels.equals(other.levels)
 
     def __hash__(self) -> int:
         return hash(self._facts)

@@ -19,6 +19,7 @@ from torch import tensor  # noqa: E402
 import polars_retrieval as pr  # noqa: E402
 import polars_retrieval.torch as ours  # noqa: E402
 from polars_retrieval.errors import DataError, EmptyTargetError, ParameterError  # noqa: E402
+from polars_retrieval.torch.inputs import batches_frame  # noqa: E402
 
 # What to build from each class in tests of what all of them do, and the measure that it then is.
 EXAMPLES = {
@@ -338,7 +339,7 @@ def test_large_batches_are_chunks_in_the_memory_of_the_tensors():
     batches = [batch(n=12_000, seed=seed) for seed in range(3)]
     for rows in batches:
         metric.update(*rows)
-    columns = metric._frame()
+    columns = batches_frame(metric.preds, metric.target, metric.indexes)
     assert columns.schema == {"indexes": pl.Int64, "preds": pl.Float32, "target": pl.UInt8}
     for position, name in enumerate(["preds", "target", "indexes"]):
         chunks = columns[name].get_chunks()
@@ -351,7 +352,7 @@ def test_small_batches_are_joined():
     metric = ours.RetrievalRecall(top_k=3)
     for rows in [batch(seed=0), batch(seed=1)]:
         metric.update(*rows)
-    assert metric._frame().n_chunks() == 1
+    assert batches_frame(metric.preds, metric.target, metric.indexes).n_chunks() == 1
 
 
 @pytest.mark.parametrize("n", [300, 12_000])

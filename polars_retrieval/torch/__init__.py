@@ -30,6 +30,7 @@ from polars_retrieval.torch.metrics import (
     RetrievalRecall,
     RetrievalRPrecision,
 )
+from polars_retrieval.torch.verification import verify
 
 __all__ = [
     "RetrievalAUROC",
@@ -46,4 +47,5 @@ __all__ = [
     "from_torch",
     "functional",
     "to_torch",
+    "verify",
 ]

@@ -8,10 +8,11 @@ import polars as pl
 import torch
 
 import polars_retrieval as pr
+from polars_retrieval import curve, evaluation
 from polars_retrieval.errors import ParameterError
 from polars_retrieval.options import check_bool, check_cutoff
 from polars_retrieval.torch.documentation import documented_class
-from polars_retrieval.torch.memory import from_torch
+from polars_retrieval.torch.memory import from_torch, to_torch
 from polars_retrieval.torch.outputs import like_preds
 from polars_retrieval.torch.state import RankedQueries, empty_target_error
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from polars_retrieval.names import AggregationName, EmptyTargetAction
     from polars_retrieval.torch.arguments import Ties
+    from polars_retrieval.torch.rankings import TensorRankings
     from polars_retrieval.torch.state import Aggregation
 
 
@@ -59,6 +61,9 @@ class RetrievalPrecisionRecallCurve(RankedQueries):
     tensor([1, 2, 3, 4])
     """
 
+    if TYPE_CHECKING:  # torch.jit.script reads annotations, and knows no list[Tensor]
+        curve_sums: list[Tensor]
+
     def __init__(
         self,
         max_k: int | None = None,
@@ -70,33 +75,64 @@ class RetrievalPrecisionRecallCurve(RankedQueries):
         ties: Ties = "expected",
         **kwargs: Any,
     ) -> None:
-        super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, **kwargs)
         check_cutoff("max_k", max_k)
+        super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, cutoff=max_k, **kwargs)
         check_bool("adaptive_k", adaptive_k)
         self.max_k = max_k
         self.adaptive_k = adaptive_k
+
+    kept_values = ("curve_sums",)
+
+    def _check_alone(self) -> None:
+        super()._check_alone()
+        if self.aggregation != "mean" or self._cutoff is None:
+            msg = (
+                '`queries_complete=True` adds up curves, which takes `aggregation="mean"` and a `max_k`; '
+                f"got {self.aggregation!r} and {self._cutoff}"
+            )
+            raise ParameterError(msg)
 
     def compute(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return precision, recall and k over the queries so far, 0 if all of them were skipped."""
         with empty_target_error():
             given = self.aggregation
-            precision, recall = self._named(given) if isinstance(given, str) else self._custom(given)
+            if self.queries_complete:
+                precision, recall = self._of_sums()
+            else:
+                precision, recall = self._named(given) if isinstance(given, str) else self._custom(given)
         return precision, recall, torch.arange(1, len(precision) + 1, device=precision.device)
+
+    def _values_of(self, rankings: TensorRankings) -> Sequence[Tensor]:
+        """Return the sums over queries of precision and of recall at each k, and how many queries count."""
+        with empty_target_error():
+            n = evaluation.measure_queries(rankings, [pr.recall]).to_series().count()
+            means = curve.curve(rankings, self.max_k, "mean", adaptive_k=self.adaptive_k).fill_null(0)
+        sums = [to_torch(means[name] * n) for name in ("precision", "recall")]
+        return [torch.cat([*sums, torch.tensor([n], dtype=torch.float64)])]
+
+    def _of_sums(self) -> list[Tensor]:
+        self._check_updated()
+        total = torch.stack(self.curve_sums).sum(dim=0)
+        means = total[:-1] / total[-1].clamp(min=1)
+        return [like_preds(from_torch(mean), self.preds) for mean in means.chunk(2)]
+
+    def _reduce(self) -> None:
+        super()._reduce()
+        if self.queries_complete and len(self.curve_sums) > 1:
+            self.curve_sums = [torch.stack(self.curve_sums).sum(dim=0)]
 
     def _named(self, aggregation: AggregationName) -> list[Tensor]:
         """Return the curve aggregated by name."""
-        options = {"max_k": self.max_k, "adaptive_k": self.adaptive_k, **self._options()}
-        curve = pr.pr_curve(self._frame(), aggregation=aggregation, **options)
-        return [like_preds(curve[name], self.preds) for name in ("precision", "recall")]
+        means = curve.curve(self._rankings(), self.max_k, aggregation, adaptive_k=self.adaptive_k)
+        return [like_preds(means[name], self.preds) for name in ("precision", "recall")]
 
     def _custom(self, aggregation: Callable[..., Tensor]) -> list[Tensor]:
         """Apply the caller's function to the values of each query, in the order of indexes, at each k."""
-        frame = self._frame()
-        longest = frame["indexes"].value_counts().select(pl.col("count").max()).item()
-        ks = range(1, 1 + (self.max_k or longest))
+        rankings = self._rankings()
+        ks = range(1, 1 + (self.max_k or curve.longest(rankings.ranking)))
         precisions = [pr.precision(k=k, adaptive_k=self.adaptive_k) for k in ks]
         recalls = [pr.recall(k=k) for k in ks]
-        values = pr.per_query(frame, precisions + recalls, **self._options()).sort("indexes").drop_nulls()
+        values = evaluation.per_query(rankings, precisions + recalls).sort("indexes").drop_nulls()
         curves = []
         for measures in (precisions, recalls):
             each_k = [like_preds(values[str(measure)], self.preds) for measure in measures]
@@ -131,8 +167,8 @@ class RetrievalPrecisionRecallCurve(RankedQueries):
     **_CURVE_PARAMETERS,
     min_precision="The precision to reach, from 0 to 1.",
     kwargs=(
-        "`aggregation` and `ties` as for RetrievalPrecisionRecallCurve, and the keyword arguments of "
-        "torchmetrics.Metric."
+        "`aggregation`, `ties`, `compact` and `queries_complete` as for RetrievalPrecisionRecallCurve, and the "
+        "keyword arguments of torchmetrics.Metric."
     ),
 )
 class RetrievalRecallAtFixedPrecision(RetrievalPrecisionRecallCurve):

@@ -44,7 +44,13 @@ OF_CLASSES = _SHARED | {
         "How equal scores are ranked: `expected` takes the mean over all orders of the tied documents, `stable` the "
         "order of the input, `pessimistic` relevant documents last, `optimistic` relevant documents first."
     ),
-    "kwargs": "The keyword arguments of torchmetrics.Metric.",
+    "kwargs": (
+        "`compact=True`, where there is a cutoff k, keeps of each query its best k documents, those tied with the last "
+        "of them, and counts of the others, instead of every document: the values are the same, and memory is bounded "
+        "by queries times k. `queries_complete=True` says that each query comes in one update: then only its value is "
+        "kept, or, for a mean curve with `max_k`, sums for each k. Further, the keyword arguments of "
+        "torchmetrics.Metric."
+    ),
 }
 
 OF_FUNCTIONS = _SHARED | {

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import torch
 
 import polars_retrieval as pr
+from polars_retrieval import curve, evaluation
 from polars_retrieval.options import check_bool, check_cutoff
 from polars_retrieval.torch.arguments import check_max_fpr, check_ties, one_cutoff
 from polars_retrieval.torch.documentation import documented_function
-from polars_retrieval.torch.inputs import COLUMNS, check_list, list_frame
-from polars_retrieval.torch.outputs import like_preds
+from polars_retrieval.torch.inputs import check_list
+from polars_retrieval.torch.outputs import like_preds, number_like_preds
+from polars_retrieval.torch.rankings import TensorRankings, rank_batches
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -246,10 +248,9 @@ def retrieval_precision_recall_curve(
     check_bool("adaptive_k", adaptive_k)
     check_ties(ties)
     preds, target = check_list(preds, target)
-    frame = list_frame(preds, target)
-    curve = pr.pr_curve(frame, max_k=max_k, adaptive_k=adaptive_k, ties=ties, **COLUMNS)
-    precision, recall = (like_preds(curve[name], [preds]) for name in ("precision", "recall"))
-    top_k = torch.arange(1, len(curve) + 1, device=preds.device)
+    means = curve.curve(_rankings(preds, target, ties), max_k, "mean", adaptive_k=adaptive_k)
+    precision, recall = (like_preds(means[name], [preds]) for name in ("precision", "recall"))
+    top_k = torch.arange(1, len(means) + 1, device=preds.device)
     return precision, recall, top_k.clamp(max=len(preds)) if adaptive_k else top_k
 
 
@@ -257,5 +258,11 @@ def _value(measure: Measure, preds: Tensor, target: Tensor, ties: Ties) -> Tenso
     """Return the value of a measure for one query."""
     check_ties(ties)
     preds, target = check_list(preds, target, graded="grade" in measure.reads)
-    result = pr.evaluate(list_frame(preds, target), measure, ties=ties, **COLUMNS)
-    return like_preds(result.to_series(), [preds]).squeeze()
+    value = evaluation.measure_queries(_rankings(preds, target, ties), [measure])
+    return number_like_preds(value.item(), [preds])
+
+
+def _rankings(preds: Tensor, target: Tensor, ties: Ties) -> TensorRankings:
+    """Return the ranked list of one query."""
+    indexes = torch.zeros(len(preds), dtype=torch.int64)
+    return TensorRankings(rank_batches([preds], [target], [indexes], ties), ties)

@@ -26,21 +26,34 @@ _WORTH_A_CHUNK: Final = 10_000
 
 
 def check_batch(
-    preds: Tensor, target: Tensor, indexes: Tensor | None, ignore_index: int | None, *, graded: bool
+    preds: Tensor,
+    target: Tensor,
+    indexes: Tensor | None,
+    ignore_index: int | None,
+    *,
+    graded: bool,
+    doc_ids: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return preds, target and indexes as flat tensors, without the rows to ignore, or raise."""
+    """Return preds, target and indexes as flat tensors, without the rows to ignore, or raise.
+
+    Document ids come back as a second row of indexes, so that they need no state of their own.
+    """
     if indexes is None:
         msg = "Argument `indexes` cannot be None: it says to which query each prediction belongs"
         raise DataError(msg)
-    _check_shapes({"indexes": indexes, "preds": preds, "target": target})
+    ids = {"indexes": indexes} if doc_ids is None else {"indexes": indexes, "doc_ids": doc_ids}
+    _check_shapes({**ids, "preds": preds, "target": target})
     _check_types(preds, target, graded=graded)
-    if not _is_integer(indexes):
-        msg = f"`indexes` must be a tensor of long integers, or of another integer type, got {indexes.dtype}"
-        raise DataError(msg)
+    for name, given in ids.items():
+        if not _is_integer(given):
+            msg = f"`{name}` must be a tensor of long integers, or of another integer type, got {given.dtype}"
+            raise DataError(msg)
     preds, target, indexes = _flat(preds), _flat(target), _flat(indexes)
+    if doc_ids is not None:
+        indexes = torch.stack([indexes.long(), _flat(doc_ids).long()])
     if ignore_index is not None:
         kept = target != ignore_index
-        preds, target, indexes = preds[kept], target[kept], indexes[kept]
+        preds, target, indexes = preds[kept], target[kept], indexes[..., kept]
     if not len(target):
         msg = (
             "`indexes`, `preds` and `target` must be non-empty and non-scalar tensors, "
@@ -48,7 +61,7 @@ def check_batch(
         )
         raise DataError(msg)
     if not graded:
-        _check_binary(target)
+        check_binary(target)
     return preds, target, indexes
 
 
@@ -58,7 +71,7 @@ def check_list(preds: Tensor, target: Tensor, *, graded: bool = False) -> tuple[
     _check_types(preds, target, graded=graded)
     preds, target = _flat(preds), _flat(target)
     if not graded:
-        _check_binary(target)
+        check_binary(target)
     return preds, target
 
 
@@ -75,12 +88,6 @@ def batches_frame(preds: Sequence[Tensor], target: Sequence[Tensor], indexes: Se
         pl.DataFrame([from_torch(tensor) for tensor in batch], schema=names) for batch in zip(*columns, strict=True)
     ]
     return pl.concat(frames, how="vertical_relaxed", rechunk=False)
-
-
-def list_frame(preds: Tensor, target: Tensor) -> pl.DataFrame:
-    """Lay the flat tensors of one query side by side in a frame, in the tensors' own memory."""
-    query = pl.repeat(0, len(preds), dtype=pl.Int64, eager=True)
-    return pl.DataFrame({"indexes": query, "preds": from_torch(preds), "target": from_torch(target)})
 
 
 def _check_shapes(tensors: dict[str, Tensor]) -> None:
@@ -112,7 +119,8 @@ def _is_integer(tensor: Tensor) -> bool:
     return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
 
 
-def _check_binary(target: Tensor) -> None:
+def check_binary(target: Tensor) -> None:
+    """Raise unless all values are 0 or 1."""
     if target.dtype == torch.bool:
         return
     lowest, highest = (int(end) for end in torch.aminmax(target))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+import torch
+
 import polars_retrieval as pr
+from polars_retrieval import evaluation
+from polars_retrieval.columns import describe
+from polars_retrieval.errors import DataError
 from polars_retrieval.measures.declaration import Denominator, Gain
 from polars_retrieval.options import check_bool, check_choice
 from polars_retrieval.torch.arguments import check_max_fpr, one_cutoff
 from polars_retrieval.torch.documentation import documented_class, empty_target_action
-from polars_retrieval.torch.outputs import like_preds
+from polars_retrieval.torch.memory import from_torch, to_torch
+from polars_retrieval.torch.outputs import aggregate, like_preds, number_like_preds
 from polars_retrieval.torch.state import RankedQueries, empty_target_error
 
 if TYPE_CHECKING:
@@ -20,7 +28,14 @@ if TYPE_CHECKING:
     from polars_retrieval.measures import Measure
     from polars_retrieval.names import EmptyTargetAction
     from polars_retrieval.torch.arguments import Ties
+    from polars_retrieval.torch.rankings import TensorRankings
     from polars_retrieval.torch.state import Aggregation
+
+
+@lru_cache(maxsize=128)
+def _with_parameters(measure: Measure, parameters: tuple[tuple[str, Any], ...]) -> Measure:
+    """Set the parameters of a measure; kept, since `forward` asks for it at every step."""
+    return measure(**dict(parameters))
 
 
 class PerQueryMetric(RankedQueries):
@@ -28,6 +43,7 @@ class PerQueryMetric(RankedQueries):
 
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
+    kept_values = ("query_indexes", "query_values")
 
     if TYPE_CHECKING:  # torch.jit.script reads annotations, and knows no Measure
         measure: Measure
@@ -36,21 +52,51 @@ class PerQueryMetric(RankedQueries):
         """Return the parameters of the measure."""
         return {}
 
+    def _own_measure(self) -> Measure:
+        """Return the measure with this metric's parameters."""
+        return _with_parameters(self.measure, tuple(self._measure_parameters().items()))
+
     def compute(self) -> Tensor:
         """Return the aggregate over the queries so far, 0 if all of them were skipped."""
-        measure = self.measure(**self._measure_parameters())
+        measure = self._own_measure()
         with empty_target_error(measure.declaration.undefined_without):
-            if not isinstance(self.aggregation, str):
-                values = self._per_query(measure)
-                return self.aggregation(values, dim=None) if len(values) else values.new_zeros(())
-            result = pr.evaluate(self._frame(), measure, aggregation=self.aggregation, **self._options())
-        return like_preds(result.to_series(), self.preds).squeeze()
+            if self.queries_complete or callable(self.aggregation):
+                values = self._in_order(measure)
+            else:
+                rankings = self._rankings()
+                values = evaluation.present(rankings.ranking, evaluation.measure_queries(rankings, [measure]), [])
+        return self._aggregated(values.to_series())
 
-    def _per_query(self, measure: Measure) -> Tensor:
+    def _aggregated(self, values: pl.Series) -> Tensor:
+        if isinstance(self.aggregation, str):
+            return number_like_preds(aggregate(values, self.aggregation), self.preds)
+        tensor = like_preds(values, self.preds)
+        return self.aggregation(tensor, dim=None) if len(tensor) else tensor.new_zeros(())
+
+    def _in_order(self, measure: Measure) -> pl.DataFrame:
         """Return the value of each query that is not skipped, in the order of their indexes."""
-        result = pr.per_query(self._frame(), measure, **self._options())
-        values = result.sort("indexes").drop("indexes").to_series().drop_nulls()
-        return like_preds(values, self.preds)
+        values = self._kept_values() if self.queries_complete else evaluation.per_query(self._rankings(), [measure])
+        return values.sort("indexes").drop("indexes").drop_nulls()
+
+    def _values_of(self, rankings: TensorRankings) -> Sequence[Tensor]:
+        """Return the queries that are not skipped, and their values."""
+        measure = self._own_measure()
+        with empty_target_error(measure.declaration.undefined_without):
+            values = evaluation.per_query(rankings, [measure])
+        return [to_torch(column) for column in values.drop_nulls().cast({"indexes": pl.Int64}).get_columns()]
+
+    def _kept_values(self) -> pl.DataFrame:
+        """Return the values of complete queries, each of which came in one update."""
+        self._check_updated()
+        indexes, values = (from_torch(torch.cat(getattr(self, name))) for name in self.kept_values)
+        frame = pl.DataFrame({"indexes": indexes, "values": values})
+        if (twice := frame.filter(indexes.is_duplicated())).height:
+            msg = (
+                f"`queries_complete=True`, but {twice['indexes'].n_unique()} queries came in several updates, "
+                f"the first {describe(twice.row(0, named=True), ['indexes'])}"
+            )
+            raise DataError(msg)
+        return frame
 
     def plot(self, val: Tensor | Sequence[Tensor] | None = None, ax: Any = None) -> tuple[Any, Any]:
         """Draw a value, or the values of several steps as a line.
@@ -85,8 +131,9 @@ class CutoffMetric(PerQueryMetric):
         ties: Ties = "expected",
         **kwargs: Any,
     ) -> None:
-        super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, **kwargs)
-        self.top_k = one_cutoff(top_k, k)
+        cutoff = one_cutoff(top_k, k)
+        super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, cutoff=cutoff, **kwargs)
+        self.top_k = cutoff
 
     def _measure_parameters(self) -> dict[str, Any]:
         return {"k": self.top_k}
@@ -209,6 +256,17 @@ class RetrievalRPrecision(PerQueryMetric):
 
     measure = pr.r_precision
 
+    def __init__(
+        self,
+        empty_target_action: EmptyTargetAction = "neg",
+        ignore_index: int | None = None,
+        aggregation: Aggregation = "mean",
+        *,
+        ties: Ties = "expected",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(empty_target_action, ignore_index, aggregation, ties=ties, **kwargs)
+
 
 @documented_class()
 class RetrievalMRR(CutoffMetric):
@@ -280,6 +338,7 @@ class RetrievalNormalizedDCG(CutoffMetric):
     """
 
     measure = pr.ndcg
+    graded = True
 
     def __init__(
         self,
@@ -296,7 +355,6 @@ class RetrievalNormalizedDCG(CutoffMetric):
         super().__init__(empty_target_action, ignore_index, top_k, aggregation, k=k, ties=ties, **kwargs)
         check_choice("gain", gain, Gain)
         self.gain = gain
-        self.allow_non_binary_target = True
 
     def _measure_parameters(self) -> dict[str, Any]:
         return {"k": self.top_k, "gain": self.gain}

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+import torch
 from torch import Tensor
 from torchmetrics import Metric
+from torchmetrics.utilities.distributed import gather_all_tensors
 
-from polars_retrieval.errors import DataError, EmptyTargetError
+from polars_retrieval.errors import DataError, EmptyTargetError, ParameterError
 from polars_retrieval.names import AggregationName, EmptyTargetAction
-from polars_retrieval.options import check_aggregation, check_choice, check_ignore_index
+from polars_retrieval.options import check_aggregation, check_bool, check_choice, check_ignore_index
 from polars_retrieval.torch.arguments import Ties, check_ties
-from polars_retrieval.torch.inputs import COLUMNS, batches_frame, check_batch
+from polars_retrieval.torch.compact import OTHERS, Kept, is_due
+from polars_retrieval.torch.distributed import join_batches, without_empty
+from polars_retrieval.torch.inputs import COLUMNS, check_batch
+from polars_retrieval.torch.rankings import TensorRankings, rank_batches, rank_kept, shared_ranking
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    import polars as pl
+    from polars_retrieval.ranked_frame import Ranking
 
 Aggregation = AggregationName | Callable[..., Tensor]
 
@@ -29,11 +35,14 @@ class RankedQueries(Metric):
     is_differentiable = False
     higher_is_better = True
     full_state_update = False
+    graded = False  # whether targets may be grades
+    kept_values: tuple[str, ...] = ()  # the states that are kept of complete queries
 
     if TYPE_CHECKING:  # torch.jit.script reads annotations, and knows no list[Tensor]
         indexes: list[Tensor]
         preds: list[Tensor]
         target: list[Tensor]
+        other_count: list[Tensor]
 
     def __init__(
         self,
@@ -42,6 +51,9 @@ class RankedQueries(Metric):
         aggregation: Aggregation = "mean",
         *,
         ties: Ties = "expected",
+        compact: bool = False,
+        queries_complete: bool = False,
+        cutoff: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -49,15 +61,53 @@ class RankedQueries(Metric):
         check_ignore_index(ignore_index)
         check_aggregation(aggregation)
         check_ties(ties)
-        self.allow_non_binary_target = False
+        check_bool("compact", compact)
+        check_bool("queries_complete", queries_complete)
+        self.allow_non_binary_target = self.graded
         self.empty_target_action = empty_target_action
         self.ignore_index = ignore_index
         self.aggregation = aggregation
         self.ties = ties
+        self.compact = compact
+        self.queries_complete = queries_complete
         for name in COLUMNS.values():
             self.add_state(name, default=[], dist_reduce_fx=None)
+        if ignore_index is not None:
+            self._keep_apart(f"ignoring {ignore_index}")
+        self._cutoff = cutoff
+        if compact:
+            self._check_cutoff()
+            for name in OTHERS:
+                self.add_state(name, default=[], dist_reduce_fx=None)
+            self._keep_apart(f"best {cutoff}{' and grades' if self.graded else ''}")
+        if queries_complete:
+            self._check_alone()
+            for name in self.kept_values:
+                self.add_state(name, default=[], dist_reduce_fx=None)
+            self._keep_apart(f"values {uuid4().hex}")  # of a measure of its own
 
-    def update(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
+    def _keep_apart(self, kept: str) -> None:
+        """Let a MetricCollection see that this metric does not keep what others do.
+
+        It has one metric take the updates for all whose states are equal after the first one. This state stays empty.
+        """
+        self.add_state(kept, default=[], dist_reduce_fx=None)
+
+    def _check_cutoff(self) -> None:
+        if self._cutoff is None:
+            msg = (
+                f"`compact=True` keeps the best documents of each query, but {type(self).__name__} reads all of them "
+                "where it has no cutoff\n\nHint: give `top_k`, or `max_k` for a curve."
+            )
+            raise ParameterError(msg)
+
+    def _check_alone(self) -> None:
+        """Raise unless values can be kept instead of documents."""
+        if self.compact:
+            msg = "`queries_complete=True` keeps no documents, so give it or `compact=True`, not both"
+            raise ParameterError(msg)
+
+    def update(self, preds: Tensor, target: Tensor, indexes: Tensor, doc_ids: Tensor | None = None) -> None:
         """Add scored documents; a query's documents may come in several updates.
 
         Parameters
@@ -70,27 +120,117 @@ class RankedQueries(Metric):
             integers, floats, or booleans.
         indexes
             Which query each document belongs to: integers.
+        doc_ids
+            Which document each is: integers. Then a document counts once in a query, however often it is given,
+            with the score that came first, so that samples which a sampler repeats, to give each process equally
+            many, change no value. Give it to every update or to none.
 
         Raises
         ------
         DataError
-            If the three are empty, differ in shape or are of another type, or if `target` has other values.
+            If the tensors are empty, differ in shape or are of another type, or if `target` has other values.
+        ParameterError
+            If `doc_ids` is given to a metric that forgets documents: `compact=True`, `queries_complete=True`.
         """
+        if doc_ids is not None and (self.compact or self.queries_complete):
+            option = "compact" if self.compact else "queries_complete"
+            msg = f"`doc_ids` cannot be given where `{option}=True`: it forgets documents, so repeated ones would count"
+            raise ParameterError(msg)
         preds, target, indexes = check_batch(
-            preds, target, indexes, self.ignore_index, graded=self.allow_non_binary_target
+            preds, target, indexes, self.ignore_index, graded=self.allow_non_binary_target, doc_ids=doc_ids
         )
-        self.preds.append(preds)
-        self.target.append(target)
-        self.indexes.append(indexes)
+        if self.queries_complete:
+            self._keep_values(preds, target, indexes)
+            self._reduce()
+            return
+        # New lists, since metrics of a MetricCollection may have the old ones in common.
+        self.preds = [*self.preds, preds]
+        self.target = [*self.target, target]
+        self.indexes = [*self.indexes, indexes]
+        self._reduce()
 
-    def _frame(self) -> pl.DataFrame:
+    def _keep_values(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
+        """Keep what is to know of a batch of whole queries; the empty tensors in `preds` tell types and device."""
+        ranking = rank_batches([preds], [target], [indexes], self.ties)
+        kept = self._values_of(TensorRankings(ranking, self.ties, self.empty_target_action))
+        for name, values in zip(self.kept_values, kept, strict=True):
+            setattr(self, name, [*getattr(self, name), values.to(preds.device)])
+        if preds.dtype not in {known.dtype for known in self.preds}:
+            self.preds = [*self.preds, preds.new_empty(0)]
+
+    def _values_of(self, rankings: TensorRankings) -> Sequence[Tensor]:
+        """Return what `kept_values` names, of the ranked lists of a batch."""
+        raise NotImplementedError
+
+    def _reduce(self) -> None:
+        """If the state is to be compact and has grown to twice its size, keep the best documents only."""
+        if self.compact and self._cutoff and is_due(self.preds):
+            reduced = self._kept().reduced(self._cutoff, graded=self.graded)
+            self._put(reduced.tensors(self.preds[0]))
+
+    def _kept(self) -> Kept:
+        return Kept.of([self.preds, self.target, self.indexes], [getattr(self, name) for name in OTHERS])
+
+    @torch.jit.unused
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a batch as `update` does, and return its own value.
+
+        torchmetrics copies what was kept before at every step; here it stays where it is.
+        """
+        earlier, n_updates, syncs = self.metric_state, self._update_count, self._to_sync
+        has_others = not all(isinstance(state, list) for state in earlier.values())  # of a class made of this one
+        if self.dist_sync_on_step or self.compute_on_cpu or self._is_synced or has_others:
+            return super().forward(*args, **kwargs)
+        try:
+            self._put(dict.fromkeys(earlier, ()))
+            self._to_sync = False
+            self.update(*args, **kwargs)
+            self._forward_cache = self.compute()
+        except BaseException:
+            self._put(earlier)
+            self._update_count = n_updates
+            raise
+        else:
+            self._put({name: [*before, *getattr(self, name)] for name, before in earlier.items()})
+            self._update_count = n_updates + 1
+            self._reduce()
+        finally:
+            self._to_sync, self._computed = syncs, None
+        return self._forward_cache
+
+    def _sync_dist(
+        self, dist_sync_fn: Callable[..., list[Tensor]] = gather_all_tensors, process_group: Any | None = None
+    ) -> None:
+        """Gather what the processes have; each may have any number of batches, or none."""
+        if self.preds:
+            self._reduce()
+        group = process_group or self.process_group
+        lists = {name: given for name in self._defaults if isinstance(given := getattr(self, name), list)}
+        joined = join_batches(lists, self.device, lambda tensor: dist_sync_fn(tensor, group=group))
+        self._put({name: [tensor] for name, tensor in joined.items()})
+        super()._sync_dist(dist_sync_fn, process_group)
+        self._put({name: without_empty(getattr(self, name)) for name in joined})
+
+    def _put(self, state: Mapping[str, Iterable[Tensor]]) -> None:
+        for name, batches in state.items():
+            setattr(self, name, list(batches))
+
+    def _rankings(self) -> TensorRankings:
+        """Return the ranked lists of all updates."""
+        self._check_updated()
+        return TensorRankings(self._ranking(), self.ties, self.empty_target_action)
+
+    def _check_updated(self) -> None:
         if not self.preds:
             msg = f"No samples to concatenate: {type(self).__name__} was given no predictions by `update`"
             raise DataError(msg)
-        return batches_frame(self.preds, self.target, self.indexes)
 
-    def _options(self) -> dict[str, Any]:
-        return {"ties": self.ties, "empty_target_action": self.empty_target_action, **COLUMNS}
+    def _ranking(self) -> Ranking:
+        has_others = self.compact and any(map(len, self.other_count))
+        if has_others and self.graded and self._cutoff:
+            return rank_kept(self._kept().with_grades(self._cutoff), self.ties)
+        ranking = shared_ranking(self.preds, self.target, self.indexes, self.ties, graded=self.graded)
+        return self._kept().counted_in(ranking) if has_others else ranking
 
 
 @contextmanager
