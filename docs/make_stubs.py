@@ -24,6 +24,8 @@ from typing import Any
 import polars as pl
 from typing_extensions import Unpack
 
+from polars_retrieval.comparison.pairs import CompareOptions
+from polars_retrieval.comparison.summaries import SummarizeOptions
 from polars_retrieval.expressions import Count, IntoExpr
 from polars_retrieval.frames import (
     CurveOptions,

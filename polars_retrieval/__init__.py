@@ -3,7 +3,11 @@
 Importing it registers the namespace ``.retrieval`` on DataFrame, LazyFrame and Expr.
 """
 
-from polars_retrieval import errors, namespaces, plot  # noqa: F401 (registers the namespaces)
+from polars_retrieval import errors, namespaces, plot, tables  # noqa: F401 (registers the namespaces)
+from polars_retrieval.comparison.coverage import coverage
+from polars_retrieval.comparison.differences import differences
+from polars_retrieval.comparison.pairs import compare
+from polars_retrieval.comparison.summaries import summarize
 from polars_retrieval.frames import evaluate, judge, per_query, pr_curve, rank
 from polars_retrieval.io import read_qrels, read_run, scan_qrels, scan_run, write_qrels, write_run
 from polars_retrieval.measures import (
@@ -42,7 +46,10 @@ __all__ = [
     "auroc",
     "average_precision",
     "bpref",
+    "compare",
+    "coverage",
     "dcg",
+    "differences",
     "err",
     "errors",
     "evaluate",
@@ -73,6 +80,8 @@ __all__ = [
     "reciprocal_rank",
     "scan_qrels",
     "scan_run",
+    "summarize",
+    "tables",
     "write_qrels",
     "write_run",
 ]

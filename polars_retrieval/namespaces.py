@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import polars as pl
 
 from polars_retrieval import expressions, frames
+from polars_retrieval.comparison import pairs, summaries
 from polars_retrieval.errors import ParameterError
 from polars_retrieval.measures import REGISTRY
 from polars_retrieval.names import hint, quoted
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from polars_retrieval.comparison.pairs import CompareOptions
+    from polars_retrieval.comparison.summaries import SummarizeOptions
     from polars_retrieval.frames import (
         CurveOptions,
         EvaluateOptions,
@@ -59,6 +62,14 @@ class DataFrameRetrieval:
         """Join the run with its judgments; see `polars_retrieval.judge`."""
         return frames.judge(self._frame, qrels, **options)
 
+    def summarize(self, **options: Unpack[SummarizeOptions]) -> pl.DataFrame:
+        """Say how sure one can be of each measure's mean; see `polars_retrieval.summarize`."""
+        return summaries.summarize(self._frame, **options)
+
+    def compare(self, metrics: Metrics | None = None, **options: Unpack[CompareOptions]) -> pl.DataFrame:
+        """Say which system is better, and by how much; see `polars_retrieval.compare`."""
+        return pairs.compare(self._frame, metrics, **options)
+
 
 @pl.api.register_lazyframe_namespace("retrieval")
 class LazyFrameRetrieval:
@@ -86,6 +97,14 @@ class LazyFrameRetrieval:
     def judge(self, qrels: Any, **options: Unpack[JudgeOptions]) -> pl.LazyFrame:
         """Join the run with its judgments; see `polars_retrieval.judge`."""
         return frames.judge(self._frame, qrels, **options)
+
+    def summarize(self, **options: Unpack[SummarizeOptions]) -> pl.LazyFrame:
+        """Say how sure one can be of each measure's mean; see `polars_retrieval.summarize`."""
+        return summaries.summarize(self._frame, **options)
+
+    def compare(self, metrics: Metrics | None = None, **options: Unpack[CompareOptions]) -> pl.LazyFrame:
+        """Say which system is better, and by how much; see `polars_retrieval.compare`."""
+        return pairs.compare(self._frame, metrics, **options)
 
 
 def _signature(function: Callable[..., pl.Expr], own: Iterable[inspect.Parameter] = ()) -> inspect.Signature:

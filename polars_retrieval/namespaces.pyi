@@ -7,6 +7,8 @@ from typing import Any
 import polars as pl
 from typing_extensions import Unpack
 
+from polars_retrieval.comparison.pairs import CompareOptions
+from polars_retrieval.comparison.summaries import SummarizeOptions
 from polars_retrieval.expressions import Count, IntoExpr
 from polars_retrieval.frames import (
     CurveOptions,
@@ -36,6 +38,12 @@ class DataFrameRetrieval:
     def judge(self, qrels: Any, **options: Unpack[JudgeOptions]) -> pl.DataFrame:
         """Join the run with its judgments; see `polars_retrieval.judge`."""
 
+    def summarize(self, **options: Unpack[SummarizeOptions]) -> pl.DataFrame:
+        """Say how sure one can be of each measure's mean; see `polars_retrieval.summarize`."""
+
+    def compare(self, metrics: Metrics | None = None, **options: Unpack[CompareOptions]) -> pl.DataFrame:
+        """Say which system is better, and by how much; see `polars_retrieval.compare`."""
+
 class LazyFrameRetrieval:
     def __init__(self, frame: pl.LazyFrame) -> None: ...
     def evaluate(self, metrics: Metrics, **options: Unpack[EvaluateOptions]) -> pl.LazyFrame:
@@ -52,6 +60,12 @@ class LazyFrameRetrieval:
 
     def judge(self, qrels: Any, **options: Unpack[JudgeOptions]) -> pl.LazyFrame:
         """Join the run with its judgments; see `polars_retrieval.judge`."""
+
+    def summarize(self, **options: Unpack[SummarizeOptions]) -> pl.LazyFrame:
+        """Say how sure one can be of each measure's mean; see `polars_retrieval.summarize`."""
+
+    def compare(self, metrics: Metrics | None = None, **options: Unpack[CompareOptions]) -> pl.LazyFrame:
+        """Say which system is better, and by how much; see `polars_retrieval.compare`."""
 
 class ExprRetrieval:
     def __init__(self, expr: pl.Expr) -> None: ...

@@ -8,10 +8,11 @@ import pytest
 import polars_retrieval as pr
 from polars_retrieval.measures import REGISTRY
 
-FUNCTIONS = ["evaluate", "judge", "metrics", "parse", "per_query", "pr_curve", "rank"]
+FUNCTIONS = ["compare", "coverage", "differences", "evaluate", "judge", "metrics", "parse", "per_query"]
+FUNCTIONS += ["pr_curve", "rank", "summarize"]
 FUNCTIONS += ["read_qrels", "read_run", "scan_qrels", "scan_run", "write_qrels", "write_run"]
 CLASSES = ["Measure", "RankedLists"]
-MODULES = ["errors", "plot"]
+MODULES = ["errors", "plot", "tables"]
 PARAMETERS = {
     "k": 7,
     "beta": 0.5,

@@ -1,0 +1,1 @@
+"""Uncertainty, and how systems differ."""
