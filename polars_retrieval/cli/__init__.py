@@ -14,11 +14,13 @@ from polars.exceptions import PolarsError
 
 import polars_retrieval as pr
 from polars_retrieval.cli.arguments import USAGE, Parser
+from polars_retrieval.cli.compare_command import add_compare
 from polars_retrieval.cli.convert_command import add_convert
 from polars_retrieval.cli.curve_command import add_curve
 from polars_retrieval.cli.demo_command import add_demo
 from polars_retrieval.cli.evaluate_command import add_evaluate
 from polars_retrieval.cli.metrics_command import add_metrics
+from polars_retrieval.cli.report_command import add_report
 from polars_retrieval.errors import MetricError, ParameterError, RetrievalError
 
 if TYPE_CHECKING:
@@ -50,10 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader (head, less) has seen enough; the flush at exit shall not complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DATA
-    except (RetrievalError, OSError, PolarsError) as error:
+    except (RetrievalError, OSError, PolarsError, ModuleNotFoundError) as error:
         message = str(error).replace("\n\n", "\n")
         sys.stderr.write(f"polars-retrieval: error: {message}\n")
-        return USAGE if isinstance(error, (MetricError, ParameterError)) else DATA
+        return USAGE if isinstance(error, (MetricError, ParameterError, ModuleNotFoundError)) else DATA
     return 0
 
 
@@ -61,6 +63,6 @@ def _parser() -> Parser:
     parser = Parser(prog="polars-retrieval", description="Evaluate ranked retrieval.")
     parser.add_argument("--version", action="version", version=f"%(prog)s {pr.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for add in (add_evaluate, add_curve, add_metrics, add_convert, add_demo):
+    for add in (add_evaluate, add_curve, add_compare, add_report, add_metrics, add_convert, add_demo):
         add(commands)
     return parser

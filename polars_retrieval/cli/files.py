@@ -120,7 +120,7 @@ class Evaluated:
 
     def lists(self) -> pr.RankedLists:
         """Rank the documents."""
-        with _notes(self.path):
+        with notes(self.path):
             try:
                 return pr.RankedLists(self.rows, qrels=self.qrels, **self.options)
             except (ColumnError, DataError) as error:
@@ -162,7 +162,7 @@ def _of_queries(qrels: pl.DataFrame, rows: pl.DataFrame, run: Run, *, every: boo
 
 
 @contextmanager
-def _notes(path: str) -> Iterator[None]:
+def notes(path: str) -> Iterator[None]:
     """Turn warnings into lines on standard error."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RetrievalWarning)
