@@ -10,6 +10,7 @@ import polars as pl
 from polars_retrieval.columns import Columns, describe
 from polars_retrieval.errors import EmptyTargetError, ParameterError
 from polars_retrieval.formulas import FrameRanked
+from polars_retrieval.intervals import Resampling, interval_columns
 from polars_retrieval.measures import REGISTRY
 from polars_retrieval.names import quoted
 
@@ -84,7 +85,9 @@ def _with_bounds(values: pl.DataFrame, rankings: Rankings, measures: Sequence[Me
     return pl.concat([values, ceiling.select(pl.all().name.suffix("_high"))], how="horizontal").select(exprs)
 
 
-def result_names(measures: Sequence[Measure], *, bounds: bool = False, n_queries: bool = False) -> list[str]:
+def result_names(
+    measures: Sequence[Measure], *, bounds: bool = False, interval: float | None = None, n_queries: bool = False
+) -> list[str]:
     """Return the names of the columns that evaluation gives for some measures."""
     if bounds and (without := [measure for measure in measures if not measure.declaration.has_bounds]):
         known = quoted(name for name, measure in REGISTRY.items() if measure.declaration.has_bounds)
@@ -93,8 +96,15 @@ def result_names(measures: Sequence[Measure], *, bounds: bool = False, n_queries
             f"are known; {known} have"
         )
         raise ParameterError(msg)
-    suffixes = ["", *(("_low", "_high") if bounds else ()), *(("_n",) if n_queries else ())]
-    return [f"{measure}{suffix}" for measure in measures for suffix in suffixes]
+    suffixes = {
+        "": True,
+        "_low": bounds,
+        "_high": bounds,
+        "_ci_low": interval is not None,
+        "_ci_high": interval is not None,
+        "_n": n_queries,
+    }
+    return [f"{measure}{suffix}" for measure in measures for suffix, asked in suffixes.items() if asked]
 
 
 def check_defined(ranking: Ranking, measures: Sequence[Measure], columns: Columns) -> None:
@@ -177,15 +187,23 @@ def evaluate(
     aggregation: Aggregation,
     *,
     bounds: bool = False,
+    interval: float | None = None,
     n_queries: bool = False,
 ) -> pl.DataFrame:
-    """Return one row (per group): each measure aggregated over queries, and over how many."""
+    """Return one row (per group): each measure aggregated over queries, how sure that is, and over how many it is."""
+    by = rankings.columns.by
     values = measure_queries(rankings, measures, bounds=bounds)
     exprs = [aggregated(pl.col(name), aggregation) for name in values.columns]
     if n_queries:
         exprs += [pl.col(str(measure)).count().alias(f"{measure}_n") for measure in measures]
-    aggregates = aggregate(present(rankings.of(measures), values, rankings.columns.by), rankings.columns.by, exprs)
-    return aggregates.select(*rankings.columns.by, *result_names(measures, bounds=bounds, n_queries=n_queries))
+    of_queries = present(rankings.of(measures), values, by)
+    aggregates = aggregate(of_queries, by, exprs)
+    if interval is not None:
+        of_measures = of_queries.select(*by, *map(str, measures))
+        ends = interval_columns(of_measures, by, Resampling(level=interval)).drop(by)
+        aggregates = pl.concat([aggregates, ends], how="horizontal")
+    names = result_names(measures, bounds=bounds, interval=interval, n_queries=n_queries)
+    return aggregates.select(*by, *names)
 
 
 def present(ranking: Ranking, values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

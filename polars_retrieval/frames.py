@@ -10,7 +10,14 @@ from polars_retrieval import curve, evaluation, ranked_rows
 from polars_retrieval.columns import Columns, check_free
 from polars_retrieval.inputs import Input
 from polars_retrieval.measures import Measure, parse_all
-from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff, check_row_ties
+from polars_retrieval.options import (
+    Options,
+    check_aggregation,
+    check_bool,
+    check_cutoff,
+    check_interval,
+    check_row_ties,
+)
 from polars_retrieval.ranked_frame import Rankings
 
 if TYPE_CHECKING:
@@ -56,6 +63,7 @@ if TYPE_CHECKING:
         """Options of `evaluate`."""
 
         aggregation: Aggregation
+        interval: float | None
         n_queries: bool
 
     class CurveOptions(RankOptions, total=False):
@@ -94,6 +102,7 @@ def evaluate(
     min_relevance: float = 1,
     aggregation: Aggregation = "mean",
     bounds: bool = False,
+    interval: float | None = None,
     n_queries: bool = False,
 ) -> pl.DataFrame | pl.LazyFrame:
     """Measure how well a system ranks: each measure, averaged over queries.
@@ -153,6 +162,9 @@ def evaluate(
     bounds
         Also give, for each measure, the lowest and the highest value that the unjudged documents could make of it: as
         `precision@10_low` and `precision@10_high`. Precision, hit rate, DCG and RBP have such bounds; others raise.
+    interval
+        Also give, for each measure, an interval for its mean that holds with this probability, such as 0.95: as
+        `recall@10_ci_low` and `recall@10_ci_high`, drawn from the queries as `summarize` does. Needs the extra `stats`.
     n_queries
         Also give, for each measure, over how many queries its aggregate is: as `recall@10_n`. Queries that options
         leave out are not among them, and measures differ in which these are.
@@ -214,15 +226,21 @@ def evaluate(
     )
     check_aggregation(aggregation)
     check_bool("bounds", bounds)
+    check_interval(interval, aggregation)
     check_bool("n_queries", n_queries)
-    names = evaluation.result_names(measures, bounds=bounds, n_queries=n_queries)
+    names = evaluation.result_names(measures, bounds=bounds, interval=interval, n_queries=n_queries)
     types = {name: pl.UInt32 if n_queries and name.endswith("_n") else pl.Float64 for name in names}
     check_free(names, columns.by)
     given = Input.of(run, qrels, columns, needs_doc=ties == "doc_id", queries=queries, duplicates=duplicates)
     return _apply(
         given,
         lambda given: evaluation.evaluate(
-            Rankings(given.rows(options), columns, options), measures, aggregation, bounds=bounds, n_queries=n_queries
+            Rankings(given.rows(options), columns, options),
+            measures,
+            aggregation,
+            bounds=bounds,
+            interval=interval,
+            n_queries=n_queries,
         ),
         lambda schema: {**{name: schema[name] for name in columns.by}, **types},
     )

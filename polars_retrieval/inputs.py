@@ -71,7 +71,10 @@ class Input:
         run, qrels = self._collect(self._needed())
         if qrels is None:
             return read_rows(run, self.columns, options)
-        rows = judgments.match(run, qrels, self.columns).rows()
+        matched = judgments.match(run, qrels, self.columns)
+        if options.missing_queries != "skip":
+            matched.warn_of_segments(qrels)
+        rows = matched.rows()
         if options.ignore_index is not None:
             rows = rows.filter(is_kept(rows.relevance, options))
         check_rows(rows, self.columns, options)

@@ -15,6 +15,7 @@ import polars as pl
 from polars_retrieval.columns import Columns, Judged, check_no_nulls, check_same_kind, check_values, describe
 from polars_retrieval.errors import ColumnError, RetrievalWarning
 from polars_retrieval.grouping import Grouping, pair_keys
+from polars_retrieval.names import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -51,6 +52,8 @@ class Matched:
     run: pl.DataFrame
     unretrieved: pl.DataFrame
     grouping: Grouping
+    n_lists: int
+    """How many of the first numbers are of the run's lists."""
     is_judged: pl.Series
     columns: Columns
 
@@ -69,6 +72,19 @@ class Matched:
             pl.concat([self.run[doc], self.unretrieved[doc]]),
         )
         return rows if self.is_judged.all() else self._of_judged_queries(rows)
+
+    def warn_of_segments(self, qrels: pl.DataFrame) -> None:
+        """Say so if groups look like parts of the queries, since each is held against the judgments of all."""
+        by = [name for name in self.columns.by if name not in qrels.columns]
+        lists = self.grouping.ids.head(self.n_lists)
+        queries = [name for name in lists.columns if name not in by]
+        if by and lists[by].n_unique() > 1 and lists[queries].n_unique() == lists.height:
+            msg = (
+                f"no query is in two groups of {quoted(by)}, and the judgments have no such column, so that in each "
+                "group the judged queries of all others count as missing\n\nHint: give the judgments that column, or "
+                'leave such queries out by `missing_queries="skip"`.'
+            )
+            warnings.warn(msg, RetrievalWarning, stacklevel=2)
 
     def _of_judged_queries(self, rows: Judged) -> Judged:
         in_rows = self.grouping.count_rows() > 0
@@ -118,6 +134,7 @@ def match(run: pl.DataFrame, qrels: pl.DataFrame, columns: Columns) -> Matched:
         run.with_columns(relevance.alias(columns.relevance)),
         unretrieved,
         grouping,
+        lists.n_numbers,
         _numbers_in(judged, grouping.ids).is_not_null(),
         columns,
     )

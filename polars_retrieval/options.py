@@ -71,6 +71,18 @@ def check_aggregation(given: object) -> None:
         check_choice("aggregation", given, AggregationName)
 
 
+def check_interval(given: object, aggregation: object) -> None:
+    """Raise unless ``given`` is None, or a share strictly between 0 and 1 and a mean is asked for."""
+    if given is None:
+        return
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given < 1:
+        msg = f"`interval` has to be a number between 0 and 1, such as 0.95, or None, got {given!r}"
+        raise ParameterError(msg)
+    if aggregation != "mean":
+        msg = f"`interval` is one for a mean over queries; with `aggregation={aggregation!r}` it has to be None"
+        raise ParameterError(msg)
+
+
 def check_number(argument: str, given: object) -> None:
     """Raise unless ``given`` is a number; a bool and NaN are none."""
     if isinstance(given, bool) or not isinstance(given, (int, float)) or given != given:  # noqa: PLR0124 (NaN)

@@ -8,7 +8,7 @@ from polars_retrieval import curve, evaluation
 from polars_retrieval.columns import Columns, check_free
 from polars_retrieval.inputs import Input
 from polars_retrieval.measures import parse_all
-from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff
+from polars_retrieval.options import Options, check_aggregation, check_bool, check_cutoff, check_interval
 from polars_retrieval.ranked_frame import Rankings
 
 if TYPE_CHECKING:
@@ -78,15 +78,25 @@ class RankedLists:
             self._rankings.of([])
 
     def evaluate(
-        self, metrics: Metrics, *, aggregation: Aggregation = "mean", bounds: bool = False, n_queries: bool = False
+        self,
+        metrics: Metrics,
+        *,
+        aggregation: Aggregation = "mean",
+        bounds: bool = False,
+        interval: float | None = None,
+        n_queries: bool = False,
     ) -> pl.DataFrame:
         """Measure how well the system ranks; see `polars_retrieval.evaluate`."""
         measures = parse_all(metrics)
         check_aggregation(aggregation)
         check_bool("bounds", bounds)
+        check_interval(interval, aggregation)
         check_bool("n_queries", n_queries)
-        check_free(evaluation.result_names(measures, bounds=bounds, n_queries=n_queries), self._rankings.columns.by)
-        return evaluation.evaluate(self._rankings, measures, aggregation, bounds=bounds, n_queries=n_queries)
+        names = evaluation.result_names(measures, bounds=bounds, interval=interval, n_queries=n_queries)
+        check_free(names, self._rankings.columns.by)
+        return evaluation.evaluate(
+            self._rankings, measures, aggregation, bounds=bounds, interval=interval, n_queries=n_queries
+        )
 
     def per_query(self, metrics: Metrics, *, bounds: bool = False) -> pl.DataFrame:
         """Measure how well the system ranks, query by query; see `polars_retrieval.per_query`."""

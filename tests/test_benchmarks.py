@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("benchmarks", reason="the benchmarks are no part of an installed package")
 
 import polars_retrieval as pr
-from benchmarks.__main__ import main
 from benchmarks import command
+from benchmarks.__main__ import main
 from benchmarks.by_hand import polars_sorted_once
 from benchmarks.family import TOOLS, measure_family
 from benchmarks.memory import peak_ratio

@@ -327,3 +327,26 @@ class TestShuffledIds:
         assert number_keys(frame.hash_rows().to_numpy()) is None
         found = group_rows(frame)
         assert_frame_equal(found.ids[found.of_rows], frame)
+
+
+class TestSegments:
+    """Groups of queries, where judgments do not say which query is in which."""
+
+    run = pl.DataFrame({"part": ["x", "y"], "query_id": ["q1", "q2"], "doc_id": ["d1", "d1"], "score": [1.0, 1.0]})
+    qrels = pl.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["d1", "d1"], "relevance": [1, 1]})
+
+    def test_are_told_from_systems(self):
+        with pytest.warns(RetrievalWarning, match="no query is in two groups of `part`"):
+            values = pr.evaluate(self.run, "recall", qrels=self.qrels, by="part")
+        assert values.rows() == [("x", (1 + 0) / 2), ("y", (0 + 1) / 2)]
+
+    def test_are_right_with_the_column_or_without_missing_queries(self):
+        expected = [("x", 1 / 1), ("y", 1 / 1)]
+        qrels = self.qrels.with_columns(part=pl.Series(["x", "y"]))
+        assert pr.evaluate(self.run, "recall", qrels=qrels, by="part").rows() == expected
+        skipping = pr.evaluate(self.run, "recall", qrels=self.qrels, by="part", missing_queries="skip")
+        assert skipping.rows() == expected
+
+    def test_systems_have_queries_in_common(self):
+        run = pl.concat([self.run, self.run.with_columns(part=pl.lit("y")).head(1)])
+        assert pr.evaluate(run, "recall", qrels=self.qrels, by="part").rows() == [("x", 1 / 2), ("y", 2 / 2)]

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import stats
 
 import polars_retrieval as pr
@@ -258,3 +259,42 @@ def _not_installed(name):
     package = name.partition(".")[0]
     msg = f"No module named {package!r}"
     raise ModuleNotFoundError(msg, name=package)
+
+
+class TestIntervalOfEvaluate:
+    run = pl.DataFrame(
+        {
+            "system": ["b"] * 12 + ["a"] * 12,
+            "query_id": [number // 2 for number in range(12)] * 2,
+            "score": [1.0, 2.0] * 12,
+            "relevance": ([1, 0, 0, 1] * 3 + [0, 1] * 5 + [0, 0]),
+        }
+    )
+
+    @pytest.mark.parametrize("by", [None, "system"])
+    def test_is_that_of_summarize(self, by):
+        run = self.run if by else self.run.filter(system="a")
+        measures = ["precision@1", "recall@1"]
+        found = pr.evaluate(run, measures, by=by, interval=0.9, n_queries=True)
+        of_queries = pr.per_query(run, measures, by=by)
+        expected = pr.summarize(of_queries, by=by, level=0.9)
+        for measure in measures:
+            of_measure = expected.filter(measure=measure)
+            for name, column in {"": "mean", "_ci_low": "low", "_ci_high": "high", "_n": "n_queries"}.items():
+                assert found[f"{measure}{name}"].to_list() == of_measure[column].to_list()
+        if by:
+            assert found[by].to_list() == ["b", "a"]
+            lists = pr.RankedLists(run, by=by)
+            assert_frame_equal(lists.evaluate(measures, interval=0.9, n_queries=True), found)
+        lazy = pr.evaluate(run.lazy(), measures, by=by, interval=0.9, n_queries=True)
+        assert lazy.collect_schema() == found.schema
+        assert_frame_equal(lazy.collect(), found)
+
+    @pytest.mark.parametrize("level", [0, 1, 95, True, "0.95"])
+    def test_is_a_share(self, level):
+        with pytest.raises(ParameterError, match="`interval` has to be a number between 0 and 1"):
+            pr.evaluate(self.run, "recall", by="system", interval=level)
+
+    def test_is_of_a_mean(self):
+        with pytest.raises(ParameterError, match="with `aggregation='median'` it has to be None"):
+            pr.evaluate(self.run, "recall", by="system", interval=0.9, aggregation="median")

@@ -113,11 +113,10 @@ def coverage(
     --------
     >>> import polars as pl
     >>> import polars_retrieval as pr
-    >>> from polars_retrieval.comparison.coverage import coverage
     >>> old = pl.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"], "score": [2, 1]})
     >>> new = pl.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d3", "d1"], "score": [2, 1]})
     >>> qrels = pl.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d3"], "relevance": [1, 1]})
-    >>> shown = coverage({"old": old, "new": new}, qrels, k=2, metrics="precision@2")
+    >>> shown = pr.coverage({"old": old, "new": new}, qrels, k=2, metrics="precision@2")
     >>> shown.select("run_id", "value", "low", "high", "judged", "n_unique_relevant", "value_without")
     shape: (2, 7)
     ┌────────┬───────┬─────┬──────┬────────┬───────────────────┬───────────────┐

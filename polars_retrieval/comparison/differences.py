@@ -89,11 +89,10 @@ def differences(
     --------
     >>> import polars as pl
     >>> import polars_retrieval as pr
-    >>> from polars_retrieval.comparison.differences import differences
     >>> old = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["d1", "d2", "d3"], "score": [2, 1, 1]})
     >>> new = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["d2", "d4", "d5"], "score": [2, 1, 1]})
     >>> qrels = pl.DataFrame({"query_id": ["q1", "q1", "q2"], "doc_id": ["d2", "d4", "d3"], "relevance": [1, 1, 1]})
-    >>> rows = differences({"old": old, "new": new}, "precision@2", qrels=qrels)
+    >>> rows = pr.differences({"old": old, "new": new}, "precision@2", qrels=qrels)
     >>> rows.select("query_id", "value_baseline", "value_system", "difference")
     shape: (2, 4)
     ┌──────────┬────────────────┬──────────────┬────────────┐

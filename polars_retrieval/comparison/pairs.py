@@ -176,10 +176,9 @@ def compare(
     --------
     >>> import polars as pl
     >>> import polars_retrieval as pr
-    >>> from polars_retrieval.comparison.pairs import compare
     >>> old = pl.DataFrame({"query_id": [1, 2, 3, 4, 5], "ndcg@10": [0.2, 0.5, 0.4, 0.3, 0.6]})
     >>> new = pl.DataFrame({"query_id": [1, 2, 3, 4, 5], "ndcg@10": [0.3, 0.7, 0.5, 0.6, 0.7]})
-    >>> compare({"old": old, "new": new}).select("measure", "difference", "p_value", "wins", "losses")
+    >>> pr.compare({"old": old, "new": new}).select("measure", "difference", "p_value", "wins", "losses")
     shape: (1, 5)
     ┌─────────┬────────────┬─────────┬──────┬────────┐
     │ measure ┆ difference ┆ p_value ┆ wins ┆ losses │

@@ -105,9 +105,8 @@ def summarize(
     --------
     >>> import polars as pl
     >>> import polars_retrieval as pr
-    >>> from polars_retrieval.comparison.summaries import summarize
     >>> per_query = pl.DataFrame({"query_id": ["q1", "q2", "q3", "q4"], "recall@10": [0.2, 0.4, 0.6, 0.8]})
-    >>> summarize(per_query, method="t").select("measure", "mean", "n_queries", pl.col("low", "high").round(3))
+    >>> pr.summarize(per_query, method="t").select("measure", "mean", "n_queries", pl.col("low", "high").round(3))
     shape: (1, 5)
     ┌───────────┬──────┬───────────┬───────┬───────┐
     │ measure   ┆ mean ┆ n_queries ┆ low   ┆ high  │
