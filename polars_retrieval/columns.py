@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from polars_retrieval.errors import ColumnError, DataError, ParameterError
-from polars_retrieval.grouping import Grouping, group_rows, pair_keys
+from polars_retrieval.grouping import Grouping, cut, group_rows, pair_keys
 from polars_retrieval.names import hint, quoted
+from polars_retrieval.threads import in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from polars_retrieval.options import Options
 
@@ -334,7 +332,7 @@ def _check_duplicates(frame: pl.DataFrame, columns: Columns, grouping: Grouping)
     if docs.null_count():  # a document without an id may be any
         frame = frame.drop_nulls(columns.doc)
         numbers, docs = numbers.filter(docs.is_not_null()), docs.drop_nulls()
-    if not _may_repeat(pair_keys(numbers.to_numpy(), docs)):
+    if not _may_repeat(grouping, numbers, docs):
         return
     twice = frame.filter(pl.struct(key).is_duplicated())
     if twice.height:
@@ -343,9 +341,22 @@ def _check_duplicates(frame: pl.DataFrame, columns: Columns, grouping: Grouping)
         raise DataError(msg)
 
 
-def _may_repeat(keys: NDArray[np.uint64]) -> bool:
-    keys.sort()  # twice as fast as counting the distinct ones
-    return bool((keys[1:] == keys[:-1]).any())
+def _may_repeat(grouping: Grouping, numbers: pl.Series, docs: pl.Series) -> bool:
+    """Look for equal pairs of a query and a document: block by block where the rows of each query stand together."""
+
+    def repeats(ends: tuple[int, int]) -> bool:
+        block = slice(*ends)
+        keys = pair_keys(numbers[block].to_numpy(), docs[block])
+        keys.sort()  # twice as fast as counting the distinct ones
+        return bool((keys[1:] == keys[:-1]).any())
+
+    rows = grouping.offsets if grouping.lengths is not None else None
+    if rows is None or rows[-1] != len(docs):
+        return repeats((0, len(docs)))
+    return any(in_threads(repeats, [(rows[first], rows[end]) for first, end in cut(rows, _BLOCK)]))
+
+
+_BLOCK = 2**18  # rows whose keys fit into the processor's cache
 
 
 def _with_counted(rows: Judged, given: pl.Series, columns: Columns, options: Options) -> Judged:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     import numpy as np
@@ -105,6 +106,13 @@ class Grouping:
         if self.lengths is None and not kept.of_rows.is_sorted():
             return kept
         return Grouping(self.ids, kept.count_rows().cast(pl.Int64).to_numpy(), kept.column)
+
+
+def cut(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
+    """Cut queries into blocks of about ``size`` rows; give the first query of each and that after its last."""
+    n_queries, n_rows = len(offsets) - 1, int(offsets[-1])
+    firsts = offsets.searchsorted(range(0, max(1, n_rows), size)).tolist()
+    return pairwise([*dict.fromkeys(firsts), n_queries])
 
 
 def keep(values: pl.Series, mask: pl.Series) -> pl.Series:

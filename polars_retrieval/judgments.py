@@ -16,9 +16,10 @@ from polars_retrieval.columns import Columns, Judged, check_no_nulls, check_same
 from polars_retrieval.errors import ColumnError, RetrievalWarning
 from polars_retrieval.grouping import Grouping, pair_keys
 from polars_retrieval.names import quoted
+from polars_retrieval.threads import in_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import numpy as np
     from numpy.typing import NDArray
@@ -193,8 +194,7 @@ _BLOCK = 2**18  # rows whose keys fit into the processor's cache
 def _find(rows: Pairs, judgments: Pairs) -> pl.DataFrame:
     """Return which rows have which judgment."""
     keys = judgments.keys()
-    maybe = _maybe_judged(rows, keys)
-    of_rows = pl.concat([pl.DataFrame({_ROW: at, _KEY: row_keys}) for at, row_keys in maybe])
+    of_rows = pl.concat(_maybe_judged(rows, keys))
     of_judgments = pl.DataFrame({_KEY: keys}).with_row_index(_JUDGMENT)
     found = of_rows.join(of_judgments, on=_KEY, maintain_order="left").drop(_KEY)
     left, right = rows.gather(found[_ROW]), judgments.gather(found[_JUDGMENT])
@@ -202,18 +202,21 @@ def _find(rows: Pairs, judgments: Pairs) -> pl.DataFrame:
     return found.filter(*equal)  # keys may be equal by accident
 
 
-def _maybe_judged(rows: Pairs, keys: NDArray[np.uint64]) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint64]]]:
-    """Give, block by block, the rows whose keys begin like that of a judgment, and these keys."""
+def _maybe_judged(rows: Pairs, keys: NDArray[np.uint64]) -> list[pl.DataFrame]:
+    """Return, block by block, the rows whose keys begin like that of a judgment, and these keys."""
     import numpy as np
 
     bits = min(max(len(keys).bit_length() + 4, 10), 26)  # so that few others begin so
     shift = np.uint64(64 - bits)
     begins = np.zeros(2**bits, dtype=np.bool_)
     begins[keys >> shift] = True
-    for start in range(0, max(len(rows.docs), 1), _BLOCK):
+
+    def look_through(start: int) -> pl.DataFrame:
         row_keys = rows.keys(start, _BLOCK)
         at = np.flatnonzero(begins[row_keys >> shift])
-        yield (at + start).astype(np.uint32), row_keys[at]
+        return pl.DataFrame({_ROW: (at + start).astype(np.uint32), _KEY: row_keys[at]})
+
+    return in_threads(look_through, range(0, max(len(rows.docs), 1), _BLOCK))
 
 
 def _unretrieved(qrels: pl.DataFrame, lists: Grouping, found: pl.DataFrame) -> pl.DataFrame:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from polars_retrieval.io.sources import Source
 
-BLOCK = 4 << 20
+BLOCK = 8 << 20
 _PIECE = 1 << 19
 _SIDE_BY_SIDE = 2  # blocks, so that little of the file is in memory at a time
 _BLANK, _NEWLINE = 32, 10
@@ -150,31 +150,6 @@ def parse(tidy_block: bytes, table: Table) -> pl.DataFrame | None:
     """Parse tidy lines with Polars' CSV parser; None if any of them is wrong."""
     if not tidy_block:
         return pl.DataFrame(schema=table.schema())
-    if table.more_fields and (tag := shared_tag(tidy_block, table)):
-        frame = _parse(tidy_block, table, table.required)
-        if frame is not None and frame.height == _count(tidy_block, _NEWLINE):
-            return frame.with_columns(pl.lit(tag).alias(RUN_ID))
-    return _parse(tidy_block, table, table.columns)
-
-
-def shared_tag(tidy_block: bytes, table: Table) -> str | None:
-    """Return the tag if all lines end with the same one, as in most runs: then nobody has to read it line by line."""
-    first = tidy_block[: tidy_block.index(b"\n")].split(b" ")
-    if len(first) != len(table.fields) or _is_number(first[-1]):  # a number could be the score of a line without a tag
-        return None
-    n_lines, n_gaps = tidy_block.count(b" %b\n" % first[-1]), _count(tidy_block, _BLANK) + _count(tidy_block, _NEWLINE)
-    return first[-1].decode() if n_lines * len(table.fields) == n_gaps else None
-
-
-def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _parse(tidy_block: bytes, table: Table, columns: tuple[str, ...]) -> pl.DataFrame | None:
     schema = {name: table.dtype if name == table.value else pl.String for name in table.fields}
     lines = pl.scan_csv(
         tidy_block,
@@ -186,17 +161,16 @@ def _parse(tidy_block: bytes, table: Table, columns: tuple[str, ...]) -> pl.Data
         extra_columns="ignore" if table.more_fields else "raise",
     )
     try:  # Polars counts the fields of a line only where it reads all of them
-        frame = (lines.select(columns) if table.more_fields else lines).collect()
+        frame = (lines.select(table.columns) if table.more_fields else lines).collect()
     except PolarsError:
         return None
-    return None if _has_gaps(frame, table) else frame.select(columns)
+    return None if _has_gaps(frame, table) else frame.select(table.columns)
 
 
 def _has_gaps(frame: pl.DataFrame, table: Table) -> bool:
     last = table.fields[-1]  # a line that is too short has none
     values = frame[table.value]
-    too_short = last in frame.columns and frame[last].has_nulls()
-    return too_short or values.has_nulls() or (table.dtype == pl.Float64 and values.is_nan().any())
+    return frame[last].has_nulls() or values.has_nulls() or (table.dtype == pl.Float64 and values.is_nan().any())
 
 
 def split(block: bytes, source: Source, table: Table, line_number: int) -> pl.DataFrame:

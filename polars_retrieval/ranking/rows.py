@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from polars_retrieval.grouping import cut
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from polars_retrieval.grouping import Grouping
     from polars_retrieval.names import Ties
@@ -69,13 +67,6 @@ class Rows:
 def _frame(query: pl.Series, score: pl.Series, level: pl.Series, doc: pl.Series | None) -> pl.DataFrame:
     columns = [query.alias("query"), score.alias("score"), level.cast(pl.UInt32).alias("level")]
     return pl.DataFrame(columns if doc is None else [*columns, doc.alias("doc")])
-
-
-def cut(offsets: NDArray[np.int64], size: int) -> Iterator[tuple[int, int]]:
-    """Cut queries into blocks of about ``size`` rows; give the first query of each and that after its last."""
-    n_queries, n_rows = len(offsets) - 1, int(offsets[-1])
-    firsts = offsets.searchsorted(range(0, max(1, n_rows), size)).tolist()
-    return pairwise([*dict.fromkeys(firsts), n_queries])
 
 
 def order_within(score: pl.Expr, level: pl.Expr, doc: pl.Expr, ties: Ties) -> tuple[list[pl.Expr], list[bool]]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from polars_retrieval.grouping import Grouping
+from polars_retrieval.grouping import Grouping, cut
 from polars_retrieval.ranking.keys import Extremes, Key
-from polars_retrieval.ranking.rows import Rows, cut
+from polars_retrieval.ranking.rows import Rows
 from polars_retrieval.ranking.scores import dense
 from polars_retrieval.threads import in_threads
 
