@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from polars_retrieval.ranked_frame import Ranking
 
+_STATES = frozenset(COLUMNS.values())
+
 Aggregation = AggregationName | Callable[..., Tensor]
 
 
@@ -85,6 +87,14 @@ class RankedQueries(Metric):
             for name in self.kept_values:
                 self.add_state(name, default=[], dist_reduce_fx=None)
             self._keep_apart(f"values {uuid4().hex}")  # of a measure of its own
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A MetricCollection sets the states of all its metrics at every update. torch looks whether a value is a
+        # module, a parameter or a buffer first, which a list never is, and takes longer than all else in an update.
+        if name in _STATES and isinstance(value, list):
+            self.__dict__[name] = value
+        else:
+            super().__setattr__(name, value)
 
     def _keep_apart(self, kept: str) -> None:
         """Let a MetricCollection see that this metric does not keep what others do.
