@@ -52,7 +52,7 @@ def measure_family(frame: pl.DataFrame, *, repeat: int, sample: pl.DataFrame, fa
         {
             "one": partial(pr.evaluate, frame, "precision@10"),
             "all": partial(pr.evaluate, frame, family()),
-            "ranking": partial(pr.RankedLists, frame),
+            "ranking": partial(_rank, frame),
             **{name: partial(lists.evaluate, [REGISTRY[name] @ k for k in CUTOFFS]) for name in AT_CUTOFFS},
         },
         repeat,
@@ -72,6 +72,11 @@ def measure_family(frame: pl.DataFrame, *, repeat: int, sample: pl.DataFrame, fa
         cutoffs={name: seconds[name] for name in AT_CUTOFFS},
         tools={name: value if name == "ours" else factor * value for name, value in tools.items()},
     )
+
+
+def _rank(frame: pl.DataFrame) -> None:
+    """Rank, and count the relevant documents that were retrieved: there is no measure that costs less."""
+    pr.RankedLists(frame).evaluate("n_relevant_retrieved")
 
 
 def _in_turns(tasks: dict[str, Task], repeat: int) -> dict[str, float]:
