@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = Columns.of(doc="doc_id", by=None, **COLUMNS)
 _READS: Final = ndcg.reads  # of all measures here, nDCG wants to know most
-_FEW: Final = 2**13  # rows that are ranked before Polars has planned to
+_FEW: Final = 2**14  # rows that are ranked before Polars has planned to
 
 _BINARY: Final = find_levels(pl.Series([0, 1], dtype=pl.UInt8), 1, _READS).table
 
