@@ -214,7 +214,7 @@ def test_malformed_line(tmp_path, read, text, line_number, expected):
         assert repr(raised.value.line) in str(raised.value)
 
 
-@pytest.mark.parametrize("data", [b"", b"\n \n", b"# only\n# comments", gzip.compress(b"")])
+@pytest.mark.parametrize("data", [b"", b"\n \n", b"# only\n# comments", gzip.compress(b"", mtime=0)])
 @pytest.mark.parametrize("read", [pr.read_run, pr.read_qrels])
 def test_nothing_in_the_file(tmp_path, read, data):
     path = tmp_path / "some.txt"
