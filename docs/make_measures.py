@@ -43,6 +43,7 @@ ALLOWED = {
     "float | None": "a number above 0, or `None`",
     "Share": "a number from 0 to 1",
     "Share | None": "a number from 0 to 1, or `None`",
+    "Part | None": "a number above 0 and up to 1, or `None`",
     "Gain": _choice(Gain),
     "Denominator": _choice(Denominator),
 }
@@ -127,11 +128,16 @@ def _direction(declaration: Declaration) -> str:
     return "; higher is better" if declaration.higher_is_better else "; lower is better"
 
 
+def _where(declaration: Declaration) -> str:
+    given = " and ".join(f"`{name}`" for name in declaration.needs_order_with)
+    return f" and {given} are given" if given else ""
+
+
 def _ties(declaration: Declaration) -> str:
     if declaration.needs_order_of is not None:
         rules = ", ".join(f"`{rule}`" for rule in get_args(Ties) if rule != "expected")
         return (
-            f'`ties="expected"` has no closed form {NO_CLOSED_FORM[declaration.needs_order_of]}; '
+            f'`ties="expected"` has no closed form {NO_CLOSED_FORM[declaration.needs_order_of]}{_where(declaration)}; '
             f"there, functions raise and expressions give NaN: choose one of {rules}"
         )
     if _module(declaration) == "counts":

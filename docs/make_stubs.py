@@ -35,7 +35,7 @@ from polars_retrieval.frames import (
     PerQueryOptions,
     RankOptions,
 )
-from polars_retrieval.measures.declaration import Denominator, Gain, Share
+from polars_retrieval.measures.declaration import Denominator, Gain, Part, Share
 from polars_retrieval.names import EmptyTargetAction, MissingQueries, Ties, Unjudged
 """
 

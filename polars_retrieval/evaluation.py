@@ -125,7 +125,7 @@ def check_defined(ranking: Ranking, measures: Sequence[Measure], columns: Column
 
 def check_ties(ranking: Ranking, measures: Sequence[Measure], columns: Columns) -> None:
     """Raise if a measure has no closed form for tied documents and there are some whose order matters to it."""
-    asked = [measure for measure in measures if measure.declaration.needs_order_of]
+    asked = [measure for measure in measures if measure.needs_order_of]
     if not asked or not ranking.has_ties:
         return
     matters = (
@@ -135,7 +135,7 @@ def check_ties(ranking: Ranking, measures: Sequence[Measure], columns: Columns) 
         .collect()
     )
     for measure in asked:
-        if (concerned := matters.filter(pl.col(str(measure.declaration.needs_order_of)))).height:
+        if (concerned := matters.filter(pl.col(str(measure.needs_order_of)))).height:
             first = describe(ranking.grouping.ids[concerned["query"]].row(0, named=True), columns.ids)
             msg = (
                 f'`{measure}` has no exact value for `ties="expected"` where documents of equal score differ in '

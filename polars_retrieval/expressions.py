@@ -124,8 +124,8 @@ class Group:
         """Give the group's value, or what the options say where it has none; NaN if it has none that is defined."""
         value = masked(value, which, ranked, self.options, missing=self.score.is_null().all())
         is_nan = self.has_nan
-        if which.declaration.needs_order_of and ranked.has_ties:
-            is_nan = is_nan | ranked.order_matters(which.declaration.needs_order_of)
+        if which.needs_order_of and ranked.has_ties:
+            is_nan = is_nan | ranked.order_matters(which.needs_order_of)
         return pl.when(is_nan).then(float("nan")).otherwise(value)
 
 
@@ -161,6 +161,10 @@ class GroupRanked(Ranked):
     def tied_hits(self) -> pl.Expr:
         """Hits in the document's tie group."""
         return self._in_group(self._group.relevant)
+
+    def hits_within(self, k: int | None) -> pl.Expr:
+        """Hits of the document's query among the first k."""
+        return _count(self._hit if k is None else self._hit & (self.above < k))
 
     @property
     def nonrelevant_above(self) -> pl.Expr:

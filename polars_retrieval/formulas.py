@@ -79,6 +79,14 @@ class FrameRanked(Ranked):
         """Hits in the document's tie group."""
         return self._count(RELEVANT, "start", "end") if self.has_ties else pl.lit(1.0)
 
+    def hits_within(self, k: int | None) -> pl.Expr:
+        """Hits of the document's query among the first k."""
+        counted = self._levels.select(RELEVANT).to_series()
+        is_hit = pl.col("above").is_not_null() if k is None else pl.col("above") < k
+        if not counted[1:].all():
+            is_hit = is_hit & pl.lit(counted).gather(pl.col("level"))
+        return pl.col(self._values.add(is_hit.sum().over("query").cast(pl.Float64)))
+
     @property
     def nonrelevant_above(self) -> pl.Expr:
         """Documents ranked above its tie group that were judged, and are neither relevant nor negative."""

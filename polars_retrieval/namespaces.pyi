@@ -18,7 +18,7 @@ from polars_retrieval.frames import (
     PerQueryOptions,
     RankOptions,
 )
-from polars_retrieval.measures.declaration import Denominator, Gain, Share
+from polars_retrieval.measures.declaration import Denominator, Gain, Part, Share
 from polars_retrieval.names import EmptyTargetAction, MissingQueries, Ties, Unjudged
 
 class DataFrameRetrieval:
@@ -299,6 +299,7 @@ class ExprRetrieval:
         score: IntoExpr,
         *,
         k: int | None = None,
+        max_fpr: Part | None = None,
         n_relevant: Count | None = None,
         doc: IntoExpr | None = None,
         ties: Ties = "expected",
@@ -311,7 +312,10 @@ class ExprRetrieval:
         """Share of the pairs of a relevant and another document, among the first k, that are ranked the right way round.
 
         ``pairs in the right order / (hits@k * other documents among the first k)``; tied pairs count half. 0 where there is
-        no pair.
+        no pair. With ``max_fpr`` m, only the first share m of the other documents count: the area A under the ROC curve up
+        to that false positive rate, as ``(1 + (A - m^2 / 2) / (m - m^2 / 2)) / 2`` (McClish 1989), which is 1/2 for a list
+        in random order. Through tied documents that m cuts scikit-learn and torchmetrics draw a straight line; this is the
+        mean over their orders.
         """
 
     def bpref(

@@ -164,11 +164,18 @@ def ideal_dcg(ranking: Ranking, k: int | None = None, *, gain: str = "linear") -
     return discounted(sorted(ranking.judged, reverse=True), k, gain)
 
 
-def auroc(ranking: Ranking, k: int | None = None) -> float:
+def auroc(ranking: Ranking, k: int | None = None, *, max_fpr: float | None = None) -> float:
     """Ties need no half here: the mean over their orders puts each tied pair right in half of them."""
     top = ranking.relevant[:k]
     pairs = [(above, below) for above, below in itertools.combinations(top, 2) if above != below]
-    return divide(sum(above for above, _ in pairs), len(pairs))
+    if max_fpr is None or not pairs:
+        return divide(sum(above for above, _ in pairs), len(pairs))
+    hits_above_others = [sum(top[:place]) for place, is_hit in enumerate(top) if not is_hit]
+    n_counted = max_fpr * len(hits_above_others)
+    widths = [min(max(n_counted - before, 0), 1) for before in range(len(hits_above_others))]
+    area = sum(width * hits for width, hits in zip(widths, hits_above_others, strict=True)) / len(pairs)
+    by_chance = max_fpr**2 / 2
+    return (1 + (area - by_chance) / (max_fpr - by_chance)) / 2
 
 
 def rbp(ranking: Ranking, k: int | None = None, *, persistence: float = 0.8, residual: bool = False) -> float:

@@ -73,6 +73,7 @@ def test_every_measure_has_one_section_and_no_other_does():
         {"higher_is_better": False},
         {"undefined_without": None},
         {"needs_order_of": "grade"},
+        {"needs_order_of": "grade", "needs_order_with": ("k", "capped")},
         {"has_bounds": True},
         {"aliases": ()},
         {"formula": REGISTRY["hit_rate"].declaration.formula},

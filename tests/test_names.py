@@ -28,6 +28,9 @@ VALUES = {
     "float | None": st.none() | positive,
     "Share": shares,
     "Share | None": st.none() | shares,
+    "Part | None": st.none()
+    | st.floats(0, 1, exclude_min=True)
+    | st.integers(1, 100).map(lambda percent: percent / 100),
     "Gain": st.sampled_from(get_args(Gain)),
     "Denominator": st.sampled_from(get_args(Denominator)),
 }

@@ -76,6 +76,12 @@ class TestScikitLearn:
         same = sklearn_metrics.roc_auc_score([grade > 0 for grade in grades], scores)
         assert of_one_query("auroc", scores, grades) == pytest.approx((same,), **EXACT)
 
+    @given(drawn=with_both_kinds(lists(tied=False)), max_fpr=st.floats(0.01, 1))
+    def test_roc_auc_up_to_a_false_positive_rate(self, sklearn_metrics, drawn, max_fpr):
+        scores, grades = drawn
+        same = sklearn_metrics.roc_auc_score([grade > 0 for grade in grades], scores, max_fpr=max_fpr)
+        assert of_one_query([pr.auroc(max_fpr=max_fpr)], scores, grades) == pytest.approx((same,), **EXACT)
+
     @given(drawn=with_both_kinds(lists(tied=False)))
     def test_average_precision_and_label_ranking_without_ties(self, sklearn_metrics, drawn):
         scores, grades = drawn

@@ -20,6 +20,7 @@ PARAMETERS = {
     "capped": True,
     "denominator": "min",
     "gain": "exponential",
+    "max_fpr": 0.5,
     "persistence": 0.5,
     "residual": True,
     "max_grade": 4,

@@ -181,8 +181,8 @@ def test_grades_are_refused_where_documents_are_relevant_or_not(name):
 
 
 def test_other_parameters_are_checked():
-    with pytest.raises(ParameterError, match=r"`max_fpr` has to be None, got 0\.5"):
-        ours.retrieval_auroc(P, T, max_fpr=0.5)
+    with pytest.raises(ParameterError, match=r"`max_fpr` has to be a number from 0 to 1, got 1\.5"):
+        ours.retrieval_auroc(P, T, max_fpr=1.5)
     with pytest.raises(ParameterError, match="`denominator` received a wrong value `all`"):
         ours.retrieval_average_precision(P, T, denominator="all")
     with pytest.raises(ParameterError, match="`gain` received a wrong value `all`"):

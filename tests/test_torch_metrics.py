@@ -662,10 +662,28 @@ def test_min_precision_is_a_share(given):
         ours.RetrievalRecallAtFixedPrecision(min_precision=given)
 
 
-@pytest.mark.parametrize("given", [0.25, 1.0, "0.5", True])
-def test_a_partial_area_is_refused(given):
-    with pytest.raises(ParameterError, match=f"`max_fpr` has to be None, got {given!r}: the partial area"):
+@pytest.mark.parametrize("given", [0, 0.0, -0.1, 1.5, "0.5", True])
+def test_a_partial_area_is_up_to_a_share(given):
+    with pytest.raises(ParameterError, match=f"`max_fpr` has to be a number .*, got {given!r}"):
         ours.RetrievalAUROC(max_fpr=given)
+
+
+def test_a_partial_area_is_that_of_theirs():
+    generator = torch.Generator().manual_seed(3)
+    rows = torch.rand(200, generator=generator), torch.rand(200, generator=generator) < 0.3
+    indexes = torch.arange(200) // 20
+    for top_k in (None, 7, 15):
+        for max_fpr in (0.1, 0.25, 0.5, 1.0):
+            options = {"top_k": top_k, "max_fpr": max_fpr}
+            found = ours.RetrievalAUROC(**options)(*rows, indexes=indexes)
+            torch.testing.assert_close(found, theirs.RetrievalAUROC(**options)(*rows, indexes=indexes))
+
+
+def test_a_partial_area_of_tied_documents_that_top_k_may_part_is_refused():
+    rows = {"preds": tensor([0.5, 0.5, 0.1]), "target": tensor([1, 0, 1]), "indexes": tensor([0, 0, 0])}
+    with pytest.raises(ParameterError, match='has no exact value for `ties="expected"`'):
+        ours.RetrievalAUROC(top_k=2, max_fpr=0.5)(**rows)
+    assert ours.RetrievalAUROC(top_k=2, max_fpr=0.5, ties="optimistic")(**rows) == 1
 
 
 @pytest.mark.parametrize("given", ["all", None, 1])

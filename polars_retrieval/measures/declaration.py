@@ -23,6 +23,9 @@ REGISTRY: dict[str, Measure] = {}
 Share = float
 """From 0 to 1."""
 
+Part = float
+"""Above 0 and up to 1."""
+
 Gain = Literal["linear", "exponential"]
 Denominator = Literal["relevant", "min", "hits"]
 
@@ -61,6 +64,7 @@ class Declaration:
     reads: tuple[str, ...]
     reads_with: Mapping[str, str]
     needs_order_of: str | None
+    needs_order_with: tuple[str, ...]
     has_bounds: bool
     translations: Mapping[str, str]
 
@@ -127,6 +131,12 @@ class Measure:
         with_parameters = {what for name, what in self.declaration.reads_with.items() if name in self.parameters}
         return frozenset(with_parameters.union(self.declaration.reads))
 
+    @property
+    def needs_order_of(self) -> str | None:
+        """What the measure needs the order of tied documents for, if they differ in it; None if for nothing."""
+        is_so = all(name in self.parameters for name in self.declaration.needs_order_with)
+        return self.declaration.needs_order_of if is_so else None
+
     def value(self, ranked: Ranked) -> pl.Expr:
         """Give the measure's value for a query that it is defined for."""
         return self.declaration.formula(ranked, **self.parameters)
@@ -164,6 +174,13 @@ def _check_share(argument: str, given: object) -> None:
         raise ParameterError(msg)
 
 
+def _check_part(argument: str, given: object) -> None:
+    _check_share(argument, given)
+    if given == 0:
+        msg = f"`{argument}` has to be a number above 0 and up to 1, got {given!r}"
+        raise ParameterError(msg)
+
+
 def _or_none(check: Callable[[str, object], None]) -> Callable[[str, object], None]:
     return lambda argument, given: None if given is None else check(argument, given)
 
@@ -176,6 +193,7 @@ _CHECKS: dict[str, Callable[[str, object], None]] = {
     "float | None": _or_none(_check_positive),
     "Share": _check_share,
     "Share | None": _or_none(_check_share),
+    "Part | None": _or_none(_check_part),
     "Gain": lambda argument, given: check_choice(argument, given, Gain),
     "Denominator": lambda argument, given: check_choice(argument, given, Denominator),
 }
@@ -190,6 +208,7 @@ def measure(
     reads: tuple[str, ...] = (),
     reads_with: Mapping[str, str] | None = None,
     needs_order_of: str | None = None,
+    needs_order_with: tuple[str, ...] = (),
     has_bounds: bool = False,
     translations: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., pl.Expr]], Measure]:
@@ -214,6 +233,8 @@ def measure(
     needs_order_of
         No closed form gives its mean over the orders of tied documents that differ in this: whether they are
         `relevant` or not, `judged` to be relevant or not, or their `grade`.
+    needs_order_with
+        The parameters that have to be set, all of them, for that to be so.
     has_bounds
         Whether it is lowest if all unjudged documents are non-relevant, and highest if all are relevant.
     translations
@@ -232,6 +253,7 @@ def measure(
             reads=reads,
             reads_with=reads_with or {},
             needs_order_of=needs_order_of,
+            needs_order_with=needs_order_with,
             has_bounds=has_bounds,
             translations=translations or {},
         )

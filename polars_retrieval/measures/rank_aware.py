@@ -7,7 +7,7 @@ from fractions import Fraction
 import polars as pl
 
 from polars_retrieval.measures.chance import CutGroup, log_chance_of_none
-from polars_retrieval.measures.declaration import Denominator, Share, alias, measure
+from polars_retrieval.measures.declaration import Denominator, Part, Share, alias, measure
 from polars_retrieval.measures.ranked import Ranked, ratio
 
 
@@ -107,13 +107,20 @@ def _precision_of_hits(ranked: Ranked, k: int | None) -> pl.Expr:
     alias("torchmetrics", "RetrievalAUROC"),
     alias("other", "auc"),
     source="Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve (1982)",
+    needs_order_of="relevant",
+    needs_order_with=("k", "max_fpr"),
 )
-def auroc(ranked: Ranked, k: int | None = None) -> pl.Expr:
+def auroc(ranked: Ranked, k: int | None = None, max_fpr: Part | None = None) -> pl.Expr:
     """Share of the pairs of a relevant and another document, among the first k, that are ranked the right way round.
 
     ``pairs in the right order / (hits@k * other documents among the first k)``; tied pairs count half. 0 where there is
-    no pair.
+    no pair. With ``max_fpr`` m, only the first share m of the other documents count: the area A under the ROC curve up
+    to that false positive rate, as ``(1 + (A - m^2 / 2) / (m - m^2 / 2)) / 2`` (McClish 1989), which is 1/2 for a list
+    in random order. Through tied documents that m cuts scikit-learn and torchmetrics draw a straight line; this is the
+    mean over their orders.
     """
+    if max_fpr is not None and max_fpr < 1:
+        return _partial_area(ranked, k, max_fpr)
     above = _nonrelevant_above(ranked)
     if k is None or not ranked.has_ties:
         hits, n = ranked.count_hits(k), ranked.n_within(k)
@@ -131,6 +138,23 @@ def auroc(ranked: Ranked, k: int | None = None) -> pl.Expr:
         return ratio(all_hits * all_others - all_wrong, all_hits * all_others)
 
     return cut.expect(share, cut.seen, hits, others, wrong)
+
+
+def _partial_area(ranked: Ranked, k: int | None, max_fpr: float) -> pl.Expr:
+    """Give the standardised area under the ROC curve up to a false positive rate."""
+    others = ranked.n_within(k) - ranked.hits_within(k)
+    # How many others that count stand below a hit, or in and below its tie group.
+    below = (max_fpr * others - (ranked.above - ranked.hits_above)).clip(lower_bound=0.0)
+    tied_others = ranked.tied - ranked.tied_hits
+    counted = pl.min_horizontal(below, tied_others)
+    whole = counted.floor()
+    # The hit is before the u-th of them with probability u / (n + 1).
+    in_group = (whole + 1) * (whole / 2 + counted - whole) / (tied_others + 1)
+    hits = ranked.count_hits(k)
+    pairs = hits * (ranked.n_within(k) - hits)
+    area = ratio(ranked.sum_hits(below, k, tied=below - counted + in_group), pairs)
+    by_chance = max_fpr**2 / 2
+    return pl.when(pairs > 0).then((1 + (area - by_chance) / (max_fpr - by_chance)) / 2).otherwise(0.0)
 
 
 def _nonrelevant_above(ranked: Ranked) -> pl.Expr:

@@ -47,6 +47,10 @@ class Ranked(ABC):
     def tied_hits(self) -> pl.Expr:
         """Hits in the document's tie group."""
 
+    @abstractmethod
+    def hits_within(self, k: int | None) -> pl.Expr:
+        """Hits of the document's query among the first k, if that does not depend on the order of tied documents."""
+
     @property
     @abstractmethod
     def nonrelevant_above(self) -> pl.Expr:

@@ -31,13 +31,3 @@ def one_cutoff(top_k: int | None, k: int | None) -> int | None:
         msg = f"`top_k` and its older spelling `k` must be equal if both are given, got {top_k} and {k}"
         raise ParameterError(msg)
     return k if top_k is None else top_k
-
-
-def check_max_fpr(given: object) -> None:
-    """Raise unless ``given`` is None."""
-    if given is not None:
-        msg = (
-            f"`max_fpr` has to be None, got {given!r}: the partial area under the ROC curve, up to a false positive "
-            "rate, is not computed here\n\nHint: `top_k` looks at the first ranks only."
-        )
-        raise ParameterError(msg)

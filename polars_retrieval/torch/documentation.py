@@ -23,7 +23,10 @@ def empty_target_action(needed: str) -> str:
 _SHARED = {
     "top_k": "How many ranks count; None for all.",
     "k": "Older spelling of `top_k`.",
-    "max_fpr": "Has to be None: the partial area, up to a false positive rate, is not computed here.",
+    "max_fpr": (
+        "The area up to this false positive rate, above 0 and up to 1, standardised so that chance gives 1/2; None for "
+        "the whole area. With `top_k`, tied documents that differ need a rule other than `expected`."
+    ),
     "denominator": (
         "What divides the sum of the precision at each hit: `hits` the number of hits within `top_k`, as in "
         "torchmetrics; `relevant` that of all relevant documents, as in trec_eval; `min` the smaller of that and "

@@ -15,7 +15,7 @@ import torch
 import polars_retrieval as pr
 from polars_retrieval import curve, evaluation
 from polars_retrieval.options import check_bool, check_cutoff
-from polars_retrieval.torch.arguments import check_max_fpr, check_ties, one_cutoff
+from polars_retrieval.torch.arguments import check_ties, one_cutoff
 from polars_retrieval.torch.documentation import documented_function
 from polars_retrieval.torch.inputs import check_list
 from polars_retrieval.torch.outputs import like_preds, number_like_preds
@@ -198,7 +198,7 @@ def retrieval_auroc(
     preds: Tensor,
     target: Tensor,
     top_k: int | None = None,
-    max_fpr: None = None,
+    max_fpr: float | None = None,
     *,
     k: int | None = None,
     ties: Ties = "expected",
@@ -212,8 +212,7 @@ def retrieval_auroc(
     >>> retrieval_auroc(tensor([0.2, 0.3, 0.5]), tensor([True, False, True]))
     tensor(0.5000)
     """
-    check_max_fpr(max_fpr)
-    return _value(pr.auroc(k=one_cutoff(top_k, k)), preds, target, ties)
+    return _value(pr.auroc(k=one_cutoff(top_k, k), max_fpr=max_fpr), preds, target, ties)
 
 
 @documented_function(

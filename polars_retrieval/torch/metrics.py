@@ -14,7 +14,7 @@ from polars_retrieval.columns import describe
 from polars_retrieval.errors import DataError
 from polars_retrieval.measures.declaration import Denominator, Gain
 from polars_retrieval.options import check_bool, check_choice
-from polars_retrieval.torch.arguments import check_max_fpr, one_cutoff
+from polars_retrieval.torch.arguments import one_cutoff
 from polars_retrieval.torch.documentation import documented_class, empty_target_action
 from polars_retrieval.torch.memory import from_torch, to_torch
 from polars_retrieval.torch.outputs import aggregate, like_preds, number_like_preds
@@ -382,7 +382,7 @@ class RetrievalAUROC(CutoffMetric):
         empty_target_action: EmptyTargetAction = "neg",
         ignore_index: int | None = None,
         top_k: int | None = None,
-        max_fpr: None = None,
+        max_fpr: float | None = None,
         aggregation: Aggregation = "mean",
         *,
         k: int | None = None,
@@ -390,5 +390,8 @@ class RetrievalAUROC(CutoffMetric):
         **kwargs: Any,
     ) -> None:
         super().__init__(empty_target_action, ignore_index, top_k, aggregation, k=k, ties=ties, **kwargs)
-        check_max_fpr(max_fpr)
+        pr.auroc(max_fpr=max_fpr)  # which checks it
         self.max_fpr = max_fpr
+
+    def _measure_parameters(self) -> dict[str, Any]:
+        return {"k": self.top_k, "max_fpr": self.max_fpr}
