@@ -80,8 +80,9 @@ def test_the_suffix_says_what_kind_of_picture(tmp_path, name, start):
 
 
 def test_demo_leaves_pyplot_alone(tmp_path):
+    before = plt.get_fignums()
     main(["demo", "--output", str(tmp_path / "curve.png")])
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == before
 
 
 def test_without_matplotlib_demo_prints_its_tables(tmp_path, capsys, monkeypatch):

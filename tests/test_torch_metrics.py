@@ -664,7 +664,7 @@ def test_min_precision_is_a_share(given):
 
 @pytest.mark.parametrize("given", [0, 0.0, -0.1, 1.5, "0.5", True])
 def test_a_partial_area_is_up_to_a_share(given):
-    with pytest.raises(ParameterError, match=f"`max_fpr` has to be a number .*, got {given!r}"):
+    with pytest.raises(ParameterError, match=f"`max_fpr` has to be a number.*, got {given!r}"):
         ours.RetrievalAUROC(max_fpr=given)
 
 

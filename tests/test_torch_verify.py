@@ -239,3 +239,8 @@ def test_wrong_tensors_are_refused():
             verify(preds * math.nan, target, indexes, engine=engine)
         with pytest.raises(EmptyTargetError, match="the first is indexes 5"):
             verify(preds, target * 0, indexes, engine=engine, empty_target_action="error")
+
+
+def test_a_partial_area_has_no_second_computation():
+    with pytest.raises(MetricError, match=r"`auroc\(max_fpr=0\.5\)`, whose partial area is not computed"):
+        verify(*TIED, metrics="auroc(max_fpr=0.5)")

@@ -157,6 +157,9 @@ def _check_measures(measures: Sequence[Measure]) -> None:
         if measure.declaration.name not in _FORMULAS:
             msg = f"`metrics` has `{measure}`, which has no value a query from a torch class; {quoted(_FORMULAS)} have"
             raise MetricError(msg)
+        if "max_fpr" in measure.parameters:
+            msg = f"`metrics` has `{measure}`, whose partial area is not computed a second time here; `auroc` itself is"
+            raise MetricError(msg)
 
 
 def _ranked_lists(
