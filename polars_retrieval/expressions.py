@@ -164,7 +164,8 @@ class GroupRanked(Ranked):
 
     def hits_within(self, k: int | None) -> pl.Expr:
         """Hits of the document's query among the first k."""
-        return _count(self._hit if k is None else self._hit & (self.above < k))
+        # By place: all of a tie group stand below the same documents, but k may cut it.
+        return _count(self._hit if k is None else self._hit.head(k))
 
     @property
     def nonrelevant_above(self) -> pl.Expr:

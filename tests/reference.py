@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -288,22 +288,26 @@ def orders(documents: Sequence[Document], ties: str) -> Iterator[list[Document]]
         yield [document for group in choice for document in group]
 
 
-def rankings(documents: Sequence[Document], ties: str, min_relevance: float = 1) -> list[tuple[Ranking, float]]:
+Weighted: TypeAlias = "list[tuple[Ranking, Fraction]]"
+"""Rankings, and the share of the orders of tied documents that lead to each."""
+
+
+def rankings(documents: Sequence[Document], ties: str, min_relevance: float = 1) -> Weighted:
     """All rankings that differ in their grades, with the share of the orders that lead to each."""
     unretrieved = tuple(document.relevance for document in documents if document.score is None)
     counted = Counter(tuple(document.relevance for document in order) for order in orders(documents, ties))
     total = sum(counted.values())
-    return [(Ranking(grades, unretrieved, min_relevance), count / total) for grades, count in counted.items()]
+    return [(Ranking(grades, unretrieved, min_relevance), Fraction(count, total)) for grades, count in counted.items()]
 
 
-def mean_over(weighted: list[tuple[Ranking, float]], measure: Callable[[Ranking], float]) -> float:
-    return math.fsum(weight * measure(ranking) for ranking, weight in weighted)
+def mean_over(weighted: Weighted, measure: Callable[[Ranking], float]) -> float:
+    return math.fsum(float(weight) * measure(ranking) for ranking, weight in weighted)
 
 
 # --- one query ------------------------------------------------------------------------------------
 
 
-def value_of(weighted: list[tuple[Ranking, float]], name: str, **parameters) -> float:
+def value_of(weighted: Weighted, name: str, **parameters) -> float:
     """Give the value of a measure for one query whose rankings were enumerated."""
     if name == "recall_at_precision":
         return _recall_at_precision(weighted, **parameters)
@@ -315,12 +319,12 @@ def value_of(weighted: list[tuple[Ranking, float]], name: str, **parameters) -> 
     return mean_over(weighted, lambda ranking: MEASURES[name](ranking, **parameters))
 
 
-def _recall_at_precision(
-    weighted: list[tuple[Ranking, float]], k: int | None = None, *, min_precision: float = 0.5
-) -> float:
+def _recall_at_precision(weighted: Weighted, k: int | None = None, *, min_precision: float = 0.5) -> float:
     ks = range(1, min(weighted[0][0].n_retrieved, k or math.inf) + 1)
-    precisions = [mean_over(weighted, lambda ranking, k=k: precision(ranking, k)) for k in ks]
-    recalls = [mean_over(weighted, lambda ranking, k=k: recall(ranking, k)) for k in ks]
+    # Exact, since a precision that is just enough must not be rounded below that.
+    hits = [sum(weight * ranking.hits(k) for ranking, weight in weighted) for k in ks]
+    precisions = [float(expected / k) for expected, k in zip(hits, ks, strict=True)]
+    recalls = [divide(float(expected), weighted[0][0].n_relevant) for expected in hits]
     return recall_at_precision(precisions, recalls, min_precision)[0]
 
 

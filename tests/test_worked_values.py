@@ -144,3 +144,13 @@ def test_a_share_of_ten_is_the_number_that_it_looks_like():
         .to_list()
         == exact
     )
+
+
+def test_a_cutoff_among_tied_hits_counts_as_many_as_it_holds():
+    # Of the first four a hit has both others below it, of which one counts, and another hit has none.
+    frame = one_query([9.0, 8.0, 7.0, 5.0, 5.0, 5.0], [1, 0, 0, 1, 1, 1])
+    by_chance = 0.5**2 / 2
+    expected = (1 + (1 / 4 - by_chance) / (0.5 - by_chance)) / 2
+    auroc = pl.col("relevance").retrieval.auroc("score", k=4, max_fpr=0.5)
+    assert pr.per_query(frame, pr.auroc(k=4, max_fpr=0.5)).item(0, -1) == pytest.approx(expected)
+    assert frame.group_by("query_id").agg(auroc).item(0, -1) == pytest.approx(expected)

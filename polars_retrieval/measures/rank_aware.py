@@ -150,7 +150,8 @@ def _partial_area(ranked: Ranked, k: int | None, max_fpr: float) -> pl.Expr:
     whole = counted.floor()
     # The hit is before the u-th of them with probability u / (n + 1).
     in_group = (whole + 1) * (whole / 2 + counted - whole) / (tied_others + 1)
-    hits = ranked.count_hits(k)
+    # Whole but for rounding: where k cuts a tie group, it holds hits only or none.
+    hits = ranked.count_hits(k).round()
     pairs = hits * (ranked.n_within(k) - hits)
     area = ratio(ranked.sum_hits(below, k, tied=below - counted + in_group), pairs)
     by_chance = max_fpr**2 / 2
