@@ -175,14 +175,15 @@ class GroupRanked(Ranked):
     def _in_group(self, what: pl.Expr) -> pl.Expr:
         return (self._group.count_above(what, self._end) - self._group.count_above(what, self._place)).cast(pl.Float64)
 
-    def _cut(self, alone: pl.Expr, k: int | None, tied: pl.Expr | None) -> pl.Expr:
+    def _cut(self, alone: pl.Expr | float, k: int | None, tied: pl.Expr | None) -> pl.Expr:
         """Give a document's value, 0 beyond k."""
+        alone = alone if isinstance(alone, pl.Expr) else pl.lit(alone)
         within = alone if k is None else pl.when(self.above < k).then(alone).otherwise(0.0)
         if not self.has_ties:
             return within
         return pl.when(self.tied > 1).then(alone * self.within(k) if tied is None else tied).otherwise(within)
 
-    def sum_hits(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
+    def sum_hits(self, alone: pl.Expr | float, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the group's hits."""
         return self._of_all(self._cut(alone, k, tied)).filter(self._hit).sum()
 
@@ -208,7 +209,7 @@ class GroupRanked(Ranked):
 
     def sum_judged(
         self,
-        alone: pl.Expr,
+        alone: pl.Expr | float,
         k: int | None = None,
         *,
         tied: pl.Expr | None = None,

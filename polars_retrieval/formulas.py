@@ -149,7 +149,7 @@ class FrameRanked(Ranked):
 
     # --- of a query ---
 
-    def sum_hits(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
+    def sum_hits(self, alone: pl.Expr | float, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the query's hits."""
         return self._sum(RELEVANT, alone, k, tied)
 
@@ -158,12 +158,13 @@ class FrameRanked(Ranked):
         return self._sum(GRADED, alone, k, tied)
 
     def sum_judged(
-        self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None, of_all: pl.Expr
+        self, alone: pl.Expr | float, k: int | None = None, *, tied: pl.Expr | None = None, of_all: pl.Expr
     ) -> pl.Expr:
         """Add up a value of the query's retrieved documents that were judged."""
         return of_all if self._levels["judged"][0] else self._sum(_JUDGED, alone, k, tied)
 
-    def _sum(self, what: pl.Expr, alone: pl.Expr, k: int | None, tied: pl.Expr | None) -> pl.Expr:
+    def _sum(self, what: pl.Expr, alone: pl.Expr | float, k: int | None, tied: pl.Expr | None) -> pl.Expr:
+        alone = alone if isinstance(alone, pl.Expr) else pl.lit(alone)
         name = self._alone.add(self._where(what, alone))
         cutoff = None if k is None or k >= self._longest else k
         self._cutoffs.setdefault(name, set()).add(cutoff)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
-import polars as pl
+from polars_retrieval.measures.ranked import least, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import polars as pl
 
     from polars_retrieval.measures.ranked import Ranked
 
@@ -44,7 +48,8 @@ _LANCZOS_C = (
 
 def _log_a(n: pl.Expr) -> pl.Expr:
     first, *others = _LANCZOS_C
-    return pl.sum_horizontal(pl.lit(first), *(c / (n + i) for i, c in enumerate(others, start=1))).log()
+    terms = [c / (n + i) for i, c in enumerate(others, start=1)]
+    return reduce(add, terms[1:], first + terms[0]).log()
 
 
 def _log_falling(n: pl.Expr, m: pl.Expr) -> pl.Expr:
@@ -81,16 +86,16 @@ class CutGroup:
         is_cut = (ranked.above < k) & (ranked.above + ranked.tied > k)
 
         def of_group(value: pl.Expr) -> pl.Expr:
-            return ranked.sum_tied_hits(pl.when(is_cut).then(value / ranked.tied_hits).otherwise(0.0))
+            return ranked.sum_tied_hits(where(is_cut, value / ranked.tied_hits, 0.0))
 
         above, tied = of_group(ranked.above), of_group(ranked.tied)
-        seen = pl.when(tied > 0).then(k - above).otherwise(0.0)
+        seen = where(tied > 0, k - above, 0.0)
         return cls(ranked, above, tied, of_group(ranked.hits_above), of_group(ranked.tied_hits), seen)
 
     def expect(self, value: Callable[..., pl.Expr], *values: pl.Expr) -> pl.Expr:
         """Give the expected value of a function of how many hits are among those seen, and of values of the query."""
-        fewest = (self.seen - (self.tied - self.hits)).clip(lower_bound=0.0)
-        most = pl.min_horizontal(self.hits, self.seen)
+        fewest = (self.seen - (self.tied - self.hits)).clip(0.0)
+        most = least(self.hits, self.seen)
 
         def term(
             place: pl.Expr, fewest: pl.Expr, tied: pl.Expr, hits: pl.Expr, seen: pl.Expr, *values: pl.Expr

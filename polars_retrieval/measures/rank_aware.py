@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
-
-import polars as pl
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
 
 from polars_retrieval.measures.chance import CutGroup, log_chance_of_none
 from polars_retrieval.measures.declaration import Denominator, Part, Share, alias, measure
-from polars_retrieval.measures.ranked import Ranked, ratio
+from polars_retrieval.measures.ranked import greatest, least, ratio, where
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from polars_retrieval.measures.ranked import Ranked
 
 
 @measure(
@@ -28,15 +34,15 @@ def reciprocal_rank(ranked: Ranked, k: int | None = None) -> pl.Expr:
     above, tied, hits = map(ranked.first_hit, (ranked.above, ranked.tied, ranked.tied_hits))
     if not ranked.has_ties:
         found = hits > 0 if k is None else (hits > 0) & (above < k)
-        return pl.when(found).then(1 / (above + 1)).otherwise(0.0)
-    last = tied - hits if k is None else pl.min_horizontal(tied - hits, k - 1 - above)
+        return where(found, 1 / (above + 1), 0.0)
+    last = tied - hits if k is None else least(tied - hits, k - 1 - above)
 
     def at_place(place: pl.Expr, above: pl.Expr, tied: pl.Expr, hits: pl.Expr) -> pl.Expr:
         # None of the hits stands before the place, and then one of them is at it.
         none_before = log_chance_of_none(tied, hits, place - 1).exp()
         return none_before * hits / (tied - place + 1) / (above + place)
 
-    return pl.when(hits > 0).then(ranked.sum_places(last + 1, at_place, above, tied, hits)).otherwise(0.0)
+    return where(hits > 0, ranked.sum_places(last + 1, at_place, above, tied, hits), 0.0)
 
 
 @measure(
@@ -57,7 +63,7 @@ def average_precision(ranked: Ranked, k: int | None = None, denominator: Denomin
     """
     if denominator == "hits":
         return _precision_of_hits(ranked, k)
-    reachable = ranked.n_relevant if k is None or denominator == "relevant" else ranked.n_relevant.clip(upper_bound=k)
+    reachable = ranked.n_relevant if k is None or denominator == "relevant" else least(ranked.n_relevant, k)
     return ranked.sum_hits(_precision_alone(ranked), k, tied=_precision_in_group(ranked, k)) / reachable
 
 
@@ -81,11 +87,11 @@ def _precision_of_hits(ranked: Ranked, k: int | None) -> pl.Expr:
         return ratio(ranked.sum_hits(alone, k, tied=tied), ranked.count_hits(k))
     # How many hits are within k depends on the order of the tie group that k cuts.
     is_whole = ranked.above + ranked.tied <= k
-    whole = ranked.sum_hits(alone, k, tied=pl.when(is_whole).then(tied).otherwise(0.0))
-    n_whole = ranked.sum_hits(pl.lit(1.0), k, tied=is_whole.cast(pl.Float64))
+    whole = ranked.sum_hits(alone, k, tied=where(is_whole, tied, 0.0))
+    n_whole = ranked.sum_hits(1.0, k, tied=where(is_whole, 1.0, 0.0))
     cut = CutGroup.of(ranked, k)
     in_group = ranked.in_group(lambda rank: 1 / rank, k) * ranked.tied / ranked.tied_hits
-    inverse_rank = ranked.sum_tied_hits(pl.when(is_whole).then(0.0).otherwise(in_group))
+    inverse_rank = ranked.sum_tied_hits(where(is_whole, 0.0, in_group))
 
     def mean(
         hits: pl.Expr,
@@ -96,7 +102,7 @@ def _precision_of_hits(ranked: Ranked, k: int | None) -> pl.Expr:
         whole: pl.Expr,
         n_whole: pl.Expr,
     ) -> pl.Expr:
-        share = pl.when(seen > 1).then((hits - 1) / (seen - 1)).otherwise(0.0)
+        share = where(seen > 1, (hits - 1) / (seen - 1), 0.0)
         in_group = (hits_above + 1 - share * (above + 1)) * inverse_rank + share * seen
         return ratio(whole + ratio(hits * in_group, seen), n_whole + hits)
 
@@ -126,8 +132,8 @@ def auroc(ranked: Ranked, k: int | None = None, max_fpr: Part | None = None) -> 
         hits, n = ranked.count_hits(k), ranked.n_within(k)
         wrong = ranked.sum_hits(above, k, tied=above)
         return ratio(hits * (n - hits) - wrong, hits * (n - hits))
-    is_whole = (ranked.above + ranked.tied <= k).cast(pl.Float64)
-    hits = ranked.sum_hits(pl.lit(1.0), k, tied=is_whole)
+    is_whole = where(ranked.above + ranked.tied <= k, 1.0, 0.0)
+    hits = ranked.sum_hits(1.0, k, tied=is_whole)
     wrong = ranked.sum_hits(above, k, tied=is_whole * above)
     cut = CutGroup.of(ranked, k)
     others = ranked.n_within(k) - cut.seen - hits
@@ -144,9 +150,9 @@ def _partial_area(ranked: Ranked, k: int | None, max_fpr: float) -> pl.Expr:
     """Give the standardised area under the ROC curve up to a false positive rate."""
     others = ranked.n_within(k) - ranked.hits_within(k)
     # How many others that count stand below a hit, or in and below its tie group.
-    below = (max_fpr * others - (ranked.above - ranked.hits_above)).clip(lower_bound=0.0)
+    below = (max_fpr * others - (ranked.above - ranked.hits_above)).clip(0.0)
     tied_others = ranked.tied - ranked.tied_hits
-    counted = pl.min_horizontal(below, tied_others)
+    counted = least(below, tied_others)
     whole = counted.floor()
     # The hit is before the u-th of them with probability u / (n + 1).
     in_group = (whole + 1) * (whole / 2 + counted - whole) / (tied_others + 1)
@@ -155,7 +161,7 @@ def _partial_area(ranked: Ranked, k: int | None, max_fpr: float) -> pl.Expr:
     pairs = hits * (ranked.n_within(k) - hits)
     area = ratio(ranked.sum_hits(below, k, tied=below - counted + in_group), pairs)
     by_chance = max_fpr**2 / 2
-    return pl.when(pairs > 0).then((1 + (area - by_chance) / (max_fpr - by_chance)) / 2).otherwise(0.0)
+    return where(pairs > 0, (1 + (area - by_chance) / (max_fpr - by_chance)) / 2, 0.0)
 
 
 def _nonrelevant_above(ranked: Ranked) -> pl.Expr:
@@ -177,8 +183,8 @@ def bpref(ranked: Ranked) -> pl.Expr:
     judged documents that are relevant and that are not; as trec_eval, which takes a negative grade as unjudged.
     """
     n_relevant, above = ranked.n_relevant, ranked.nonrelevant_above
-    counted = pl.when(above < n_relevant).then(above).otherwise(n_relevant)
-    penalty = ratio(ranked.sum_hits(counted, tied=counted), pl.min_horizontal(n_relevant, ranked.n_judged_nonrelevant))
+    counted = where(above < n_relevant, above, n_relevant)
+    penalty = ratio(ranked.sum_hits(counted, tied=counted), least(n_relevant, ranked.n_judged_nonrelevant))
     return (ranked.count_hits(None) - penalty) / n_relevant
 
 
@@ -200,10 +206,10 @@ def interpolated_precision(ranked: Ranked, recall: Share | None = None) -> pl.Ex
     level = None if recall is None else Fraction(str(recall))
     if level is not None and 10 % level.denominator:
         reached = hits * level.denominator >= level.numerator * ranked.n_relevant
-        return ranked.max_hits(pl.when(reached).then(precision).otherwise(0.0))
+        return ranked.max_hits(where(reached, precision, 0.0))
     # The usual levels are tenths, and read off together.
     at_tenth = ranked.max_hits_from(precision, (10 * hits / ranked.n_relevant).floor(), 11)
-    return pl.sum_horizontal(at_tenth) / 11 if level is None else at_tenth[int(10 * level)]
+    return reduce(add, at_tenth) / 11 if level is None else at_tenth[int(10 * level)]
 
 
 @measure(
@@ -218,21 +224,21 @@ def recall_at_precision(ranked: Ranked, k: int | None = None, min_precision: Sha
     """
     hits, rank = ranked.hits_above + 1, ranked.above + 1
     enough = hits / rank >= min_precision if k is None else (hits / rank >= min_precision) & (rank <= k)
-    alone = pl.when(enough).then(hits).otherwise(0.0)
+    alone = where(enough, hits, 0.0)
     return ranked.max_hits(alone, tied=_hits_in_group(ranked, k, min_precision)) / ranked.n_relevant
 
 
 def _hits_in_group(ranked: Ranked, k: int | None, min_precision: float) -> pl.Expr:
     """Give the most hits, expected, at a place of the tie group where precision is enough; 0 if there is none."""
     each = ranked.tied_hits / ranked.tied
-    last = ranked.tied if k is None else (k - ranked.above).clip(0, ranked.tied)
+    last = ranked.tied if k is None else (k - ranked.above).clip(0.0, ranked.tied)
     # Along the group precision goes one way, and crosses the wanted one at most once.
     crossing = ((ranked.hits_above - min_precision * ranked.above) / (min_precision - each)).floor()
 
     def hits_at(place: pl.Expr) -> pl.Expr:
         hits = ranked.hits_above + each * place
-        return pl.when((place >= 1) & (hits / (ranked.above + place) >= min_precision)).then(hits).otherwise(0.0)
+        return where((place >= 1) & (hits / (ranked.above + place) >= min_precision), hits, 0.0)
 
     near = [crossing + step for step in (-1, 0, 1)]
-    places = [last, *(pl.when(place.is_finite()).then(place).otherwise(0).clip(0, last) for place in near)]
-    return pl.max_horizontal([hits_at(place) for place in places])
+    places = [last, *(where(place.is_finite(), place, 0.0).clip(0.0, last) for place in near)]
+    return reduce(greatest, map(hits_at, places))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Ranked(ABC):
-    """One query's ranked list, as expressions.
+    """One query's ranked list, as expressions, or as arrays that take the same operators and methods.
 
     Some are of the query. Others are of a document, and `sum_hits` and its like make of these one of the query.
     A hit is a relevant document that was retrieved. A document's tie group holds those of its score; it has size 1
@@ -63,7 +63,7 @@ class Ranked(ABC):
     """Of the documents of all queries; a number where these are known."""
 
     @abstractmethod
-    def sum_hits(self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
+    def sum_hits(self, alone: pl.Expr | float, k: int | None = None, *, tied: pl.Expr | None = None) -> pl.Expr:
         """Add up a value of the query's hits; ``tied`` is by default the value times the chance of being within k."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Ranked(ABC):
 
     @abstractmethod
     def sum_judged(
-        self, alone: pl.Expr, k: int | None = None, *, tied: pl.Expr | None = None, of_all: pl.Expr
+        self, alone: pl.Expr | float, k: int | None = None, *, tied: pl.Expr | None = None, of_all: pl.Expr
     ) -> pl.Expr:
         """Add up a value of the query's retrieved documents that were judged; of all retrieved it is ``of_all``."""
 
@@ -119,27 +119,48 @@ class Ranked(ABC):
     def within(self, k: int | pl.Expr | None) -> pl.Expr:
         """Give the document's probability of standing in the first k: 0 or 1 but for a tie group that k cuts."""
         if k is None:
-            return self.above.is_not_null().cast(pl.Float64)
-        return ((k - self.above) / self.tied).clip(0, 1)
+            return where(self.above >= 0, 1.0, 0.0)
+        return ((k - self.above) / self.tied).clip(0.0, 1.0)
 
     def depth(self, k: int | None, *, adaptive_k: bool = False) -> pl.Expr:
         """Give the length of the list that is looked at, at least 1 so that one may divide by it."""
         if k is None:
-            return self.n_retrieved.clip(lower_bound=1)
+            return self.n_retrieved.clip(1)
         # Not a literal: Polars multiplies by the reciprocal of one, and 3 / 10 would not be 0.3.
         return self.n_retrieved.clip(1 if adaptive_k else k, k)
 
     def n_within(self, k: int | None) -> pl.Expr:
         """Count the retrieved documents in the first k."""
-        return self.n_retrieved if k is None else self.n_retrieved.clip(upper_bound=k)
+        return self.n_retrieved if k is None else least(self.n_retrieved, k)
 
     def count_hits(self, k: int | pl.Expr | None) -> pl.Expr:
         """Count the query's hits among the first k, as expected."""
         if isinstance(k, pl.Expr):
-            return self.sum_hits((self.above < k).cast(pl.Float64), tied=self.within(k))
-        return self.sum_hits(pl.lit(1.0), k)
+            return self.sum_hits(where(self.above < k, 1.0, 0.0), tied=self.within(k))
+        return self.sum_hits(1.0, k)
+
+
+# What arrays have no operator for, as expressions have none.
+
+
+def where(condition: Any, value: pl.Expr | float, otherwise: pl.Expr | float) -> pl.Expr:
+    """Give one value where a condition holds, and another one elsewhere."""
+    if isinstance(condition, pl.Expr):
+        return pl.when(condition).then(value).otherwise(otherwise)
+    chosen: pl.Expr = condition.where(value, otherwise)
+    return chosen
+
+
+def least(first: Any, second: pl.Expr | float) -> pl.Expr:
+    """Give the smaller of two values."""
+    return pl.min_horizontal(first, second) if isinstance(first, pl.Expr) else where(first < second, first, second)
+
+
+def greatest(first: Any, second: pl.Expr) -> pl.Expr:
+    """Give the larger of two values."""
+    return pl.max_horizontal(first, second) if isinstance(first, pl.Expr) else where(first > second, first, second)
 
 
 def ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
     """Divide, and give 0 where there is nothing to divide by."""
-    return pl.when(denominator > 0).then(numerator / denominator).otherwise(0.0)
+    return where(denominator > 0, numerator / denominator, 0.0)

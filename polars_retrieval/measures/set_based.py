@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import polars as pl
+from typing import TYPE_CHECKING
 
 from polars_retrieval.measures.chance import log_chance_of_none
 from polars_retrieval.measures.declaration import alias, measure
-from polars_retrieval.measures.ranked import Ranked, ratio
+from polars_retrieval.measures.ranked import least, ratio, where
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from polars_retrieval.measures.ranked import Ranked
 
 
 @measure(
@@ -43,7 +48,7 @@ def recall(ranked: Ranked, k: int | None = None, capped: bool = False) -> pl.Exp
     ``hits@k / n_relevant``; documents that were never retrieved count in n_relevant. With ``capped``,
     ``min(k, n_relevant)`` divides, so that the best possible list scores 1.
     """
-    most = ranked.n_relevant if k is None or not capped else ranked.n_relevant.clip(upper_bound=k)
+    most = ranked.n_relevant if k is None or not capped else least(ranked.n_relevant, k)
     return ranked.count_hits(k) / most
 
 
@@ -91,12 +96,12 @@ def hit_rate(ranked: Ranked, k: int | None = None) -> pl.Expr:
     ``1 if hits@k > 0 else 0``; of tied documents, the probability of that over all their orders.
     """
     if k is None or not ranked.has_ties:
-        return (ranked.count_hits(k) > 0).cast(pl.Float64)
+        return where(ranked.count_hits(k) > 0, 1.0, 0.0)
     # Only the first tie group with a hit decides; of its documents, `seen` are among the first k.
     above, tied, hits = map(ranked.first_hit, (ranked.above, ranked.tied, ranked.tied_hits))
-    seen = (k - above).clip(0, tied)
+    seen = (k - above).clip(0.0, tied)
     found = 1 - log_chance_of_none(tied, hits, seen).exp()
-    return pl.when(hits == 0).then(0.0).when(seen + hits <= tied).then(found).otherwise(1.0)
+    return where(hits == 0, 0.0, where(seen + hits <= tied, found, 1.0))
 
 
 @measure(
@@ -127,4 +132,4 @@ def judged(ranked: Ranked, k: int | None = None) -> pl.Expr:
     ``judged documents among the first k / min(k, n_retrieved)``.
     """
     n_within = ranked.n_within(k)
-    return ratio(ranked.sum_judged(pl.lit(1.0), k, of_all=n_within), n_within)
+    return ratio(ranked.sum_judged(1.0, k, of_all=n_within), n_within)
