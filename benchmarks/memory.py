@@ -28,21 +28,21 @@ def _child(name: str, queries: int, variant_name: str, peer: str) -> float:
     run = PEERS[peer].choose(workload, variant)
     assert run is not None, f"{peer} does not take {variant}"
     run(build(workload.scaled(WARM_UP), variant))
-    before = _status("VmRSS")
+    before = status("VmRSS")
     frame = build(workload, variant)
-    _forget_peak()
+    forget_peak()
     run(frame)
     # Measured from before the frame was built: memory that building left free, and the run then took, counts.
     size = frame.estimated_size()
-    return (_status("VmHWM") - before - size) / size
+    return (status("VmHWM") - before - size) / size
 
 
-def _status(field: str) -> int:
+def status(field: str) -> int:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
-def _forget_peak() -> None:
+def forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -112,7 +113,9 @@ def _whole(rows: Rows, n: int, repeat: int) -> Times:
     check(_once(eight(ours), part), _once(eight(theirs), part))
     factor = len(rows[0]) / n
     our_times, their_times = _in_turns(
-        lambda: _once(eight(ours), whole), lambda: _once(eight(theirs), part), repeat=repeat
+        lambda: partial(_once, eight(ours), _copies(whole)),
+        lambda: partial(_once, eight(theirs), _copies(part)),
+        repeat=repeat,
     )
     what = f"workload B in {len(whole)} updates, eight metrics"
     return Times(what, our_times, [factor * seconds for seconds in their_times])
@@ -126,7 +129,9 @@ def _updates(what: str, make: Callable[[ModuleType], Any], rows: Rows, repeat: i
     batches = _batches([column[: SMALL * UPDATES] for column in rows], SMALL)
     check(_once(make(ours), batches), _once(make(theirs), batches))
     our_times, their_times = _in_turns(
-        lambda: _once(make(ours), batches), lambda: _once(make(theirs), batches), repeat=repeat
+        lambda: partial(_once, make(ours), _copies(batches)),
+        lambda: partial(_once, make(theirs), _copies(batches)),
+        repeat=repeat,
     )
     return Times(f"{len(batches):,} updates of 1,000 rows, {what}", our_times, their_times)
 
@@ -140,9 +145,10 @@ def _forward(name: str, n: int, documents: int) -> Times:
     metrics = [_metric(module, name) for module in (ours, theirs)]
     check(*(metric(preds, target, indexes=indexes) for metric in metrics))
 
-    def step(metric: Any) -> None:
+    def step(metric: Any) -> Callable[[], object]:
         metric.reset()
-        metric(preds, target, indexes=indexes)
+        [rows] = _copies([(preds, target, indexes)])
+        return lambda: metric(*rows[:2], indexes=rows[2])
 
     our_times, their_times = _in_turns(
         lambda: step(metrics[0]), lambda: step(metrics[1]), repeat=max(5, 100_000 // n // documents)
@@ -161,10 +167,19 @@ def check(our: Any, their: Any) -> None:
     torch.testing.assert_close(our, their, rtol=0, atol=MOST_OFF)
 
 
-def _in_turns(first: Callable[[], object], second: Callable[[], object], *, repeat: int) -> tuple[list[float], ...]:
+def _copies(batches: Sequence[Sequence[Tensor]]) -> list[tuple[Tensor, ...]]:
+    """Copy batches: of the tensors that it was given last, ours may still have the ranked lists."""
+    return [tuple(column.clone() for column in batch) for batch in batches]
+
+
+def _in_turns(
+    first: Callable[[], Callable[[], object]], second: Callable[[], Callable[[], object]], *, repeat: int
+) -> tuple[list[float], ...]:
+    """Time in turns what each of two functions prepares."""
     seconds: tuple[list[float], list[float]] = [], []
     for _ in range(repeat):
-        for task, times in zip((first, second), seconds, strict=True):
+        for prepare, times in zip((first, second), seconds, strict=True):
+            task = prepare()
             start = time.perf_counter()
             task()
             times.append(time.perf_counter() - start)

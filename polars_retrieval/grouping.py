@@ -228,11 +228,18 @@ def _run_starts(ids: pl.DataFrame) -> pl.Series | None:
 
 def run_starts(columns: Sequence[pl.Series]) -> pl.Series:
     """Return where each run of rows that are equal in all columns starts."""
-    if not len(columns[0]):
+    if not (n := len(columns[0])):
         return pl.Series(dtype=pl.UInt32)
-    # Slices share memory, where a shifted column would be a copy.
-    changes = reduce(operator.or_, (column[1:].ne_missing(column[:-1]) for column in columns))
-    return pl.concat([pl.Series([0], dtype=pl.UInt32), changes.arg_true() + 1])
+    # Slices share memory, where a shifted column would be a copy; but of a column of several chunks those of the two
+    # slices would not match, so that Polars would copy the column: a block of it at most.
+    step = n if all(column.n_chunks() == 1 for column in columns) else _BLOCK
+    blocks = (_changes([column.slice(start, step + 1) for column in columns]) for start in range(0, n, step))
+    return pl.concat([pl.Series([0], dtype=pl.UInt32), pl.concat(blocks).arg_true() + 1])
+
+
+def _changes(columns: Sequence[pl.Series]) -> pl.Series:
+    """Tell which rows, from the second on, differ from the one before in any column."""
+    return reduce(operator.or_, (column[1:].ne_missing(column[:-1]) for column in columns))
 
 
 def places_in_runs(starts: pl.Series, n_rows: int) -> tuple[pl.Series, pl.Series]:

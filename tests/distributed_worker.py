@@ -5,9 +5,12 @@ others against that of a metric which is given all and asks nobody.
 """
 
 import datetime as dt
+import gc
 import json
+import random
 import traceback
 import warnings
+import weakref
 from pathlib import Path
 
 import pytest
@@ -17,10 +20,12 @@ from test_torch_metrics import CLASSES, CURVES, CUTOFFS, SCALARS, TIES, assert_s
 from torch import tensor
 from torch.utils.data import DistributedSampler
 from torchmetrics import MetricCollection
+from torchmetrics.utilities.distributed import gather_all_tensors
 
 import polars_retrieval.torch as ours
 import polars_retrieval.torch.compact as compact_state
 from polars_retrieval.errors import DataError
+from polars_retrieval.torch import rankings
 
 CHECKS = []
 
@@ -313,6 +318,315 @@ def a_collection_without_data_on_one_process(rank, world):
     if rank < world - 1:
         collection.update(*of_queries(rows, rank, world - 1))
     assert_same(collection.compute(), {name: alone(name, *rows) for name in SCALARS})
+
+
+# --- one gather for the metrics of a collection
+
+EIGHT = CLASSES[:8]
+ALL, KNOWN = 1 + 3, 1  # tensors that a metric gathers: who has what; and preds, target, indexes, unless they are known
+ONCE = [ALL, *[KNOWN] * 7]
+
+
+class CountedGather:
+    """torchmetrics' way to gather: how often it was called, and what it returned."""
+
+    def __init__(self):
+        self.count, self.results = 0, []
+
+    def __call__(self, values, group=None):
+        self.count += 1
+        gathered = gather_all_tensors(values, group)
+        self.results += [weakref.ref(result) for result in gathered]
+        return gathered
+
+    def is_let_go(self):
+        gc.collect()
+        return all(result() is None for result in self.results)
+
+
+def collection_of(gather, names=EIGHT, **options):
+    return MetricCollection({name: build(name, dist_sync_fn=gather, **options) for name in names})
+
+
+def members(collection):
+    return dict(collection.items(keep_base=True, copy_state=False))
+
+
+def without_last(rows, rank, world):
+    """The rows of this process, where the last one has none."""
+    return of_queries(rows, rank, world - 1) if rank < world - 1 else tuple(values[:0] for values in rows)
+
+
+def update(collection, share):
+    """Add rows in three batches, if there are any."""
+    n = len(share[0])
+    for part in zip(*(values.chunk(3) for values in share), strict=True) if n else ():
+        collection.update(*part)
+
+
+def joined(*shares):
+    return tuple(torch.cat(values) for values in zip(*shares, strict=True))
+
+
+def check_gathers(collection, gather, rows, counts, **options):
+    """Check the value of each metric of a collection, one after the other, and how many tensors it gathers."""
+    counted = []
+    for name, metric in members(collection).items():
+        before = gather.count
+        assert_same(metric.compute(), alone(name, *rows, **options))
+        counted.append(gather.count - before)
+    assert counted == counts, f"gathered {counted} tensors, expected {counts}"
+
+
+@check
+def a_collection_gathers_and_ranks_once(rank, world):
+    rows, gather, ranked = batch(), CountedGather(), []
+    rank_batches = rankings.rank_batches
+
+    def counted(preds, *others):
+        ranked.append(sum(map(len, preds)))
+        return rank_batches(preds, *others)
+
+    expected = {name: alone(name, *rows) for name in EIGHT}
+    for share in (of_queries, without_last):
+        collection = collection_of(gather)
+        update(collection, share(rows, rank, world))
+        gather.count = 0
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(rankings, "rank_batches", counted)
+            assert_same(collection.compute(), expected)
+        assert gather.count == sum(ONCE)
+    assert ranked == [len(rows[0])] * 2
+
+
+@check
+def a_collection_gathers_anew_after_updates_and_resets(rank, world):
+    first, second, third = ([values[part] for values in batch()] for part in torch.arange(300).split(100))
+    for share in (of_queries, without_last):
+        gather = CountedGather()
+        collection = collection_of(gather, compute_with_cache=False)
+        for _ in range(2):
+            update(collection, share(first, rank, world))
+            check_gathers(collection, gather, first, ONCE)
+            update(collection, share(second, rank, world))
+            check_gathers(collection, gather, joined(first, second), ONCE)
+            if rank == 0:
+                update(collection, third)
+            for _ in range(2):
+                check_gathers(collection, gather, joined(first, second, third), ONCE)
+            collection.reset()
+
+
+@check
+def collections_in_turn(rank, world):
+    given, gather = [batch(seed=seed) for seed in (0, 1)], CountedGather()
+    for share in (of_queries, without_last):
+        collections = [collection_of(gather, KINDS, compute_with_cache=False) for _ in given]
+        for collection, rows in zip(collections, given, strict=True):
+            update(collection, share(rows, rank, world))
+        for name in KINDS[:2]:  # each lets go of what was gathered for the other
+            for collection, rows in zip(collections, given, strict=True):
+                gather.count = 0
+                assert_same(members(collection)[name].compute(), alone(name, *rows))
+                assert gather.count == ALL
+        for collection, rows in zip(collections, given, strict=True):
+            update(collection, share(rows, rank, world))
+        for collection, rows in zip(collections, given, strict=True):
+            check_gathers(collection, gather, joined(rows, rows), ONCE[: len(KINDS)])
+
+
+@check
+def a_metric_that_is_in_no_group(rank, world):
+    rows, gather = batch(), CountedGather()
+    collection = collection_of(gather)
+    collection.add_metrics({"other": build("RetrievalMAP", dist_sync_fn=gather, ignore_index=-1)})
+    update(collection, of_queries(rows, rank, world))
+    assert len(collection.compute_groups) == 2
+    expected = {name: alone(name, *rows) for name in EIGHT} | {"other": alone("RetrievalMAP", *rows)}
+    assert_same(collection.compute(), expected)
+    assert gather.count == sum(ONCE) + ALL
+
+
+@check
+def a_change_on_one_process_between_two_metrics(rank, world):
+    rows = batch()
+    shares = [of_queries(rows, process, world) for process in range(world)]
+    other = batch(n=50, seed=1)
+
+    def negate(metric):
+        for scores in metric.preds:
+            scores.neg_()
+
+    def replace(metric):
+        metric.reset()
+        metric.update(*other)
+
+    negated = (-shares[0][0], *shares[0][1:])
+    for change, changed in ((negate, [negated]), (replace, [other]), (ours.RetrievalRecall.reset, [])):
+        gather = CountedGather()
+        collection = collection_of(gather, KINDS)
+        update(collection, tuple(values.clone() for values in shares[rank]))
+        (name, metric), (second_name, second), _ = members(collection).items()
+        assert_same(metric.compute(), alone(name, *rows))
+        if rank == 0:
+            change(second)
+        gather.count = 0
+        assert_same(second.compute(), alone(second_name, *joined(*changed, *shares[1:])))
+        assert gather.count == ALL
+
+
+@check
+def a_change_of_what_was_gathered(rank, world):
+    rows, gather = batch(), CountedGather()
+    collection = collection_of(gather, KINDS)
+    update(collection, of_queries(rows, rank, world))
+    (_, metric), *others = members(collection).items()
+    metric.sync(dist_sync_fn=gather)
+    if rank == 0:
+        metric.preds[0].neg_()
+    for (name, other), count in zip(others, (ALL, KNOWN), strict=True):
+        gather.count = 0
+        assert_same(other.compute(), alone(name, *rows))
+        assert gather.count == count
+    metric.unsync()
+    assert sum(map(len, metric.preds)) == len(of_queries(rows, rank, world)[0])
+
+
+@check
+def another_gather_and_another_group_in_a_collection(rank, world):
+    rows = batch()
+    handles = [dist.new_group([process]) for process in range(world)]
+    gathers = [CountedGather(), CountedGather()]
+    metrics = {
+        "first": build("RetrievalMAP", dist_sync_fn=gathers[0]),
+        "second": build("RetrievalMAP", dist_sync_fn=gathers[1]),
+        "third": build("RetrievalMAP", dist_sync_fn=gathers[1], process_group=handles[rank]),
+        "xth": build("RetrievalMAP", dist_sync_fn=gathers[1]),
+    }
+    collection = MetricCollection(metrics)
+    share = of_queries(rows, rank, world)
+    update(collection, share)
+    assert len(collection.compute_groups) == 1
+    together, apart = alone("RetrievalMAP", *rows), alone("RetrievalMAP", *share)
+    assert_same(collection.compute(), {"first": together, "second": together, "third": apart, "xth": together})
+    assert [gather.count for gather in gathers] == [ALL, ALL * 3]
+
+
+@check
+def what_was_gathered_is_let_go(rank, world):
+    rows = batch()
+    for share in (of_queries, without_last):
+        gather = CountedGather()
+        collection = collection_of(gather)
+        update(collection, share(rows, rank, world))
+        collection.compute()
+        assert gather.count == sum(ONCE)
+        if len(share(rows, rank, world)[0]):
+            assert gather.is_let_go()
+        del collection
+        assert gather.is_let_go()
+
+
+@check
+def collections_with_other_states(rank, world):
+    rows = batch()
+    names = ["RetrievalMRR", "RetrievalPrecision", "RetrievalRecall"]
+    for share in (of_queries, without_last):
+        mine = share(rows, rank, world)
+        gather = CountedGather()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compact_state, "_LEAST", 16)  # rows from which it reduces
+            compact = collection_of(gather, names, compact=True)
+            update(compact, mine)
+            check_gathers(compact, gather, rows, [ALL + len(compact_state.OTHERS), KNOWN, KNOWN])
+        complete = collection_of(gather, names, queries_complete=True)
+        if len(mine[0]):
+            complete.update(*mine)
+        check_gathers(complete, gather, rows, [ALL] * 3)  # each has values of its own
+
+
+@check
+def repeated_documents_are_gathered_once(rank, world):
+    gather = CountedGather()
+    collection = collection_of(gather)
+    for part in sampled(samples(), rank, world):
+        collection.update(*part[:3], doc_ids=part[3])
+    check_gathers(collection, gather, samples(doc_ids=False), ONCE)
+
+
+class WithOwnStates(ours.RetrievalMAP):
+    """Counts rows in states that torchmetrics adds up and joins."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.add_state("n_rows", torch.tensor(0), dist_reduce_fx="sum")
+        self.add_state("lengths", [], dist_reduce_fx="cat")
+
+    def update(self, preds, target, indexes):
+        super().update(preds, target, indexes)
+        self.n_rows = self.n_rows + len(preds)
+        self.lengths = [*self.lengths, torch.tensor([len(preds)])]
+
+
+@check
+def classes_made_of_ours(rank, world):
+    rows, gather = batch(), CountedGather()
+    for share in (of_queries, without_last):
+        collection = MetricCollection({name: WithOwnStates(dist_sync_fn=gather) for name in ("first", "second")})
+        n_batches = 0
+        for part in zip(*(values.split(40) for values in share(rows, rank, world)), strict=True):
+            if len(part[0]):
+                collection.update(*part)
+                n_batches += 1
+        for metric in members(collection).values():
+            metric.sync()
+            assert (metric.n_rows, metric.lengths.sum()) == (300, 300)
+            metric.unsync()
+            assert (metric.n_rows, len(metric.lengths)) == (len(share(rows, rank, world)[0]), n_batches)
+            assert_same(metric.compute(), alone("RetrievalMAP", *rows, top_k=None))
+
+
+@check
+def collections_that_gather_at_each_step(rank, world):
+    rows = batch()
+    collection = MetricCollection({name: build(name, dist_sync_on_step=True) for name in EIGHT})
+    for part in zip(*(values.split(100) for values in rows), strict=True):
+        expected = {name: alone(name, *part) for name in EIGHT}
+        assert_same(collection(*(values[rank::world] for values in part)), expected)
+    assert_same(collection.compute(), {name: alone(name, *rows) for name in EIGHT})
+
+
+@check
+def whatever_the_processes_do_in_between(rank, world):
+    draw = random.Random(5)  # noqa: S311 (the same on all processes, which do different things)
+    collections = [collection_of(CountedGather(), KINDS, compute_with_cache=False) for _ in range(2)]
+    given = [[[] for _ in range(world)] for _ in collections]
+    computed = 0
+    for step in range(60):
+        number = draw.randrange(2)
+        collection, kept = collections[number], given[number]
+        action = draw.choice(["update", "update", "compute", "compute one", "sync", "reset"])
+        some = [draw.random() < 0.6 for _ in range(world)]
+        name = draw.choice(KINDS)
+        if action in ("update", "reset"):
+            rows = [batch(n=30, seed=10 * step + process) for process in range(world)]
+            for process in range(world):
+                if some[process]:
+                    kept[process] = [*kept[process], rows[process]] if action == "update" else []
+            if some[rank]:
+                collection.update(*rows[rank]) if action == "update" else collection.reset()
+        elif any(kept):
+            everything = joined(*(rows for of_process in kept for rows in of_process))
+            names = KINDS if action == "compute" else [name]
+            for name in names:
+                metric = members(collection)[name]
+                if action == "sync":
+                    metric.sync()
+                    assert sum(map(len, metric.preds)) == len(everything[0])
+                    metric.unsync()
+                assert_same(metric.compute(), alone(name, *everything))
+                computed += 1
+    assert computed > 20
 
 
 # --- states that stay small

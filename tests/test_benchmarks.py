@@ -181,3 +181,54 @@ class TestCommand:
         monkeypatch.setattr(command, "list_processes", lambda *_: processes)
         with pytest.raises(AssertionError, match="trec_eval"):
             command.measure(tmp_path, None, repeat=1, scale=0.002)
+
+
+class TestTorchMemory:
+    @pytest.fixture
+    def torch_memory(self):
+        pytest.importorskip("torchmetrics")
+        from benchmarks import torch_memory
+
+        return torch_memory
+
+    @pytest.fixture
+    def in_this_process(self, torch_memory, monkeypatch):
+        def call(function, *arguments):
+            return function(*arguments)
+
+        monkeypatch.setattr(torch_memory, "_in_own_process", call)
+
+    @pytest.mark.usefixtures("in_this_process")
+    def test_writes_the_page(self, torch_memory, monkeypatch, tmp_path):
+        monkeypatch.setattr(torch_memory, "UPDATE_COUNTS", (10,))
+        output = tmp_path / "torch_memory.md"
+        torch_memory.main(f"--repeat 1 --scale 0.01 --settings 2 --output {output}".split())
+        text = output.read_text(encoding="utf-8")
+        whole, complete = 10 * 10_000 * (4 + 8 + 8) / 1e6, 10 * 100 * (8 + 8) / 1e6
+        assert f"| updates of 10,000 rows, other queries | whole | {whole:.1f} | {whole:.1f} | " in text
+        assert f"| updates of 10,000 rows, other queries | complete | {complete:.1f} | {complete:.1f} | " in text
+        assert f"| the same 10,000 queries | compute after 10 updates | {whole:.0f} | " in text
+        assert (
+            "| updates of 10,000 rows, other queries: largest state, complete / whole | at most 0.01 | 0.008 | met |"
+            in text
+        )
+
+    def test_measures_in_a_process_of_its_own(self, torch_memory):
+        size, above = torch_memory._in_own_process(torch_memory.measure_peak, "same", 10, 1_000_000)
+        assert size == 1_000_000 * (4 + 8 + 8)
+        assert 0.2 < above / size < 20
+
+    @pytest.mark.parametrize("queries", ["other", "same"])
+    def test_a_tenth_of_each_querys_documents_is_relevant(self, torch_memory, queries):
+        batches = [torch_memory.make_batch(queries, 1_000, number) for number in range(100)]
+        columns = (np.concatenate(column) for column in zip(*batches, strict=True))
+        frame = pl.DataFrame(dict(zip(("score", "relevance", "query"), columns, strict=True)))
+        per_query = frame.group_by("query").agg(pl.len(), pl.col("relevance").sum())
+        assert per_query["len"].unique().to_list() == [100 if queries == "other" else 10]
+        assert per_query["relevance"].unique().to_list() == [10 if queries == "other" else 1]
+        assert frame["score"].n_unique() > 0.99 * frame.height
+
+    def test_refuses_another_value(self, torch_memory):
+        right = torch_memory.Kept(0, 0, 0, 0, 0, value=0.5)
+        with pytest.raises(AssertionError, match=r"compact: the value is off by 1\.0e-05, allowed is 1e-06"):
+            torch_memory.check({"whole": right, "compact": right._replace(value=0.50001)})

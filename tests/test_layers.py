@@ -23,6 +23,7 @@ LAYERS = [
     "ranked_frame",
     "reductions",
     "formulas",
+    "arrays",
     "intervals",
     "evaluation",
     "curve",

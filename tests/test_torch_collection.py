@@ -282,7 +282,7 @@ def test_an_error_of_one_member_is_its_own():
 def test_few_rows_are_ranked_as_many_are(rows, ties):
     indexes, preds, grades = (torch.tensor(column) for column in zip(*rows, strict=True))
     for target in (grades, (grades > 1).int(), grades / 2):
-        few = rankings.rank_batches([preds], [target], [indexes], ties)
+        few = rankings.rank_batches([preds], [target], [indexes], ties).ranking
         columns = rankings.batches_frame([preds], [target], [indexes]).sort("indexes", maintain_order=True)
         many = rankings.rank_frame(columns, rankings._COLUMNS, rankings.Options(ties=ties), rankings._READS)
         assert few.levels.equals(many.levels) or set(few.levels["grade"]) >= set(many.levels["grade"])

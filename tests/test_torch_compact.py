@@ -131,6 +131,44 @@ def test_state_is_bounded_by_queries_times_k(name):
     assert_same(compacted.compute(), whole.compute())
 
 
+def test_rows_are_looked_at_twice_on_average(monkeypatch):
+    looked_at, among_best = [], compact.among_best
+
+    def count(query, *others):
+        looked_at.append(len(query))
+        return among_best(query, *others)
+
+    monkeypatch.setattr(compact, "among_best", count)
+    metric, n, updates = METRICS["recall"](2, compact=True), 100, 200
+    for seed in range(updates):
+        metric.update(*batch(n, seed=seed))
+    assert len(looked_at) > updates // 10
+    assert sum(looked_at) <= 2 * n * updates
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["recall", "ndcg"])
+def test_scores_of_every_type_are_reduced_to_the_same(name, dtype):
+    compacted, whole = pair(name, k=4)
+    for seed in range(20):
+        preds, target, indexes = batch(seed=seed)
+        rows = (preds.to(dtype) if seed % 2 else -preds.to(dtype), target.to(torch.int8), indexes.to(torch.int16))
+        compacted.update(*rows)
+        whole.update(*rows)
+        assert_same(compacted.compute(), whole.compute())
+    assert n_kept(compacted) < n_kept(whole) // 4
+
+
+def test_ids_far_apart_and_below_zero_are_reduced_to_the_same():
+    compacted, whole = pair("recall", k=2)
+    for seed in range(20):
+        preds, target, indexes = batch(seed=seed)
+        for metric in (compacted, whole):
+            metric.update(preds, target, (indexes - 10) * 10**17)
+        assert_same(compacted.compute(), whole.compute())
+    assert n_kept(compacted) < n_kept(whole) // 4
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_forward_reset_copies_and_types(name):
     compacted, whole = pair(name)
@@ -174,6 +212,18 @@ def test_errors_come_as_without():
         metric.update(*nan)
     with pytest.raises(DataError, match=r"column `preds` has \d NaN"):
         metric.compute()
+    many, whole = METRICS["ndcg"](2, compact=True), METRICS["ndcg"](2)
+    for seed in range(20):
+        preds, target, indexes = batch(seed=seed)
+        preds[seed::50] = float("nan")
+        for metric in (many, whole):
+            metric.update(preds, target, indexes)
+    assert n_kept(many) < n_kept(whole)
+    with pytest.raises(DataError) as with_all:
+        whole.compute()
+    with pytest.raises(DataError) as with_some:  # every NaN is kept
+        many.compute()
+    assert str(with_some.value) == str(with_all.value)
     empty = ours.RetrievalRecall(top_k=1, compact=True, empty_target_action="error")
     for _ in range(4):
         empty.update(nan[2].float(), 0 * nan[1], nan[2])

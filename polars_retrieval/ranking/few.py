@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from polars_retrieval.names import Ties
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 class FewHits:
     """The hits, with all columns of `polars_retrieval.ranking.hits`; the queries, from the lowest id; their lengths."""
 
-    hits: pl.DataFrame
+    hits: Mapping[str, NDArray[np.integer[Any]]]
     has_ties: bool
     ids: NDArray[np.integer[Any]]
     lengths: NDArray[np.int64]
@@ -39,9 +40,8 @@ def rank_few(
     groups = _alone(at - starts[query])
     if ties == "expected":
         groups |= _uneven_groups(np.flatnonzero(new_query | _changes(scores)), at, levels, groups)
-    columns = {"query": query, "level": levels[at], **groups, "first": np.searchsorted(query, query)}
-    frame = pl.DataFrame([pl.Series(name, column.astype(np.uint32)) for name, column in columns.items()])
-    return FewHits(frame, bool((groups["tied"] > 1).any()), ids[starts], np.diff(starts, append=len(ids)))
+    hits = {"query": query, "level": levels[at], **groups, "first": np.searchsorted(query, query)}
+    return FewHits(hits, bool((groups["tied"] > 1).any()), ids[starts], np.diff(starts, append=len(ids)))
 
 
 def _alone(place: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:

@@ -16,17 +16,21 @@ stands as a group of its own. `tied` above 1 marks a group where the rule for ti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from polars_retrieval.grouping import run_starts
 from polars_retrieval.ranking.counting import count_hits, worth_counting
 from polars_retrieval.ranking.rows import Rows
 from polars_retrieval.ranking.scores import comparable
 from polars_retrieval.ranking.ties import break_ties
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from polars_retrieval.names import Ties
 
 
@@ -56,17 +60,21 @@ def with_group_rows(hits: pl.DataFrame, n_queries: int) -> pl.LazyFrame:
 
 
 def ideal_hits(queries: pl.Series, levels: pl.Series) -> pl.DataFrame:
+    """Rank documents by their level, from a frame: see `best_places`."""
+    best = best_places(queries.to_numpy(), levels.to_numpy())
+    return pl.DataFrame(dict(best)).cast(pl.UInt32)
+
+
+def best_places(queries: NDArray[Any], levels: NDArray[Any]) -> Mapping[str, NDArray[np.int64]]:
     """Rank documents by their level: one row for each level of a query, whose documents are tied.
 
     Returns the columns `query`, `level`, `above` and `tied`, as of hits.
     """
     import numpy as np
 
-    n_levels = int(levels.max() or 0) + 1  # type: ignore[arg-type]
-    code = queries.to_numpy().astype(np.uint64) * n_levels + (n_levels - 1 - levels.to_numpy())
+    n_levels = int(levels.max(initial=0)) + 1
+    code = queries.astype(np.int64) * n_levels + (n_levels - 1 - levels.astype(np.int64))
     codes, tied = np.unique(code, return_counts=True)
     query, before = codes // n_levels, np.cumsum(tied) - tied
-    start = run_starts([pl.Series(query)]).to_numpy()
-    above = before - np.repeat(before[start], np.diff(start, append=len(query)))
-    columns = {"query": query, "level": n_levels - 1 - codes % n_levels, "above": above, "tied": tied}
-    return pl.DataFrame(columns).cast(pl.UInt32)
+    above = before - before[np.searchsorted(query, query)]
+    return {"query": query, "level": n_levels - 1 - codes % n_levels, "above": above, "tied": tied}

@@ -40,7 +40,8 @@ class _Sorted:
 def sort_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
     """Return the hits with their tie groups, and how many documents each query retrieved."""
     if rows.grouping.lengths is None:
-        key = Key.of(_score(rows).dtype, _extremes(rows), rows.max_level, rows.grouping.n_numbers)
+        dtype = _score(Rows(rows.grouping, rows.score.head(0), rows.level)).dtype
+        key = Key.of(dtype, _extremes(rows), rows.max_level, rows.grouping.n_numbers)
         if key.bits <= 64:  # noqa: PLR2004
             return _sort_all(rows, key)
         rows = _together(rows)
@@ -82,17 +83,19 @@ def _levels(rows: Rows) -> NDArray[Any]:
 
 
 def _extremes(rows: Rows) -> Extremes:
-    scores = _score(rows)
-    return Extremes.of_all(in_threads(lambda at: Extremes.of(scores[at : at + _BLOCK]), range(0, len(scores), _BLOCK)))
+    scores = rows.score
+    return Extremes.of_all(
+        in_threads(lambda at: Extremes.of(scores.slice(at, _BLOCK).to_numpy()), range(0, len(scores), _BLOCK))
+    )
 
 
 def _sorted_rows(rows: Rows, key: Key) -> Integers:
     """Pack rows into one array, and sort it."""
-    scores, queries = _score(rows), _queries(rows.grouping)
+    scores, queries = rows.score, _queries(rows.grouping)
 
     def pack(at: int) -> Integers:
-        block = Rows(rows.grouping, rows.score, rows.level.slice(at, _BLOCK))
-        return key.pack(scores[at : at + _BLOCK], _levels(block), queries(at))
+        block = Rows(rows.grouping, scores.slice(at, _BLOCK), rows.level.slice(at, _BLOCK))
+        return key.pack(_score(block), _levels(block), queries(at))
 
     keys, blocks = np.empty(len(scores), key.dtype), range(0, len(scores), _BLOCK)
     if pl.thread_pool_size() >= _MANY_THREADS or not len(keys):

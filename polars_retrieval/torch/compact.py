@@ -9,16 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import polars as pl
+from torch import Tensor
 
+from polars_retrieval.grouping import group_rows
+from polars_retrieval.ranking.best import among_best, best_grades
 from polars_retrieval.torch.inputs import COLUMNS, batches_frame
 from polars_retrieval.torch.memory import from_torch, to_torch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch import Tensor
-
+    from polars_retrieval.grouping import Grouping
     from polars_retrieval.ranked_frame import Ranking
 
 OTHERS: Final = ("other_indexes", "other_target", "other_count")
@@ -30,7 +33,8 @@ _BY: Final = ["indexes", "target"]
 
 def is_due(preds: Sequence[Tensor]) -> bool:
     """Tell whether twice as many rows are kept as after the last time, the first batch: so each costs little."""
-    return sum(map(len, preds)) > 2 * max(_LEAST, len(preds[0]))
+    # Asked at every update; `len` of a tensor takes ten times as long as `numel`.
+    return sum(map(Tensor.numel, preds)) > 2 * max(_LEAST, preds[0].numel())
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,17 @@ class Kept:
 
         Of the others' grades the best k of each query are enough.
         """
-        n_above = pl.col("preds").rank("min", descending=True).over("indexes") - 1
-        is_kept = self.rows.select(n_above < k).to_series()
-        dropped = self.rows.filter(~is_kept).group_by(_BY).agg(count=pl.len().cast(pl.Int64))
-        others = pl.concat([self.others, dropped.select(self.others.columns)])
-        others = others.group_by(_BY).agg(pl.col("count").sum())
+        n = self.rows.height
+        queries = group_rows(pl.concat([frame.select("indexes") for frame in (self.rows, self.others)]))
+        number = queries.of_rows
+        is_kept = among_best(number.head(n), self.rows["preds"], k, queries.n_numbers)
+        dropped = self.rows.select(*_BY, count=pl.lit(1, pl.Int64)).filter(~is_kept)
+        others = pl.concat([dropped, self.others])
         if graded:
-            n_better = pl.col("count").cum_sum().over("indexes", order_by="target", descending=True) - pl.col("count")
-            others = others.filter(pl.col("target") > 0).filter(n_better < k)
+            others = others.filter(pl.col("target") > 0).group_by(_BY).agg(pl.col("count").sum())
+            others = best_grades(others, k, query="indexes", grade="target")
+        else:
+            others = _counted(others, pl.concat([number.head(n).filter(~is_kept), number.slice(n)]), queries)
         return Kept(self.rows.filter(is_kept), others)
 
     def tensors(self, like: Tensor) -> dict[str, list[Tensor]]:
@@ -90,6 +97,15 @@ class Kept:
         """Return the kept rows and, as documents that were not retrieved, the others' best k grades."""
         repeated = self.others.select(pl.col(_BY).repeat_by(pl.col("count").clip(upper_bound=k)).explode())
         return pl.concat([self.rows, repeated.with_columns(preds=None)], how="diagonal_relaxed", rechunk=False)
+
+
+def _counted(others: pl.DataFrame, number: pl.Series, queries: Grouping) -> pl.DataFrame:
+    """Add up the counts of the two targets of each query, which has a number."""
+    pair = 2 * number.to_numpy().astype(np.int64) + others["target"].to_numpy()
+    counts = np.bincount(pair, others["count"].to_numpy()).astype(np.int64)
+    found = np.flatnonzero(counts)
+    columns = {"indexes": queries.ids["indexes"].gather(found // 2), "target": found % 2, "count": counts[found]}
+    return pl.DataFrame(columns).cast(others.schema)
 
 
 def _others(states: Sequence[Sequence[Tensor]], schema: pl.Schema) -> pl.DataFrame:

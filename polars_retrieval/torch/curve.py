@@ -129,7 +129,7 @@ class RetrievalPrecisionRecallCurve(RankedQueries):
     def _custom(self, aggregation: Callable[..., Tensor]) -> list[Tensor]:
         """Apply the caller's function to the values of each query, in the order of indexes, at each k."""
         rankings = self._rankings()
-        ks = range(1, 1 + (self.max_k or curve.longest(rankings.ranking)))
+        ks = range(1, 1 + (self.max_k or rankings.longest()))
         precisions = [pr.precision(k=k, adaptive_k=self.adaptive_k) for k in ks]
         recalls = [pr.recall(k=k) for k in ks]
         values = evaluation.per_query(rankings, precisions + recalls).sort("indexes").drop_nulls()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 import polars_retrieval as pr
-from polars_retrieval import curve, evaluation
+from polars_retrieval import curve
 from polars_retrieval.options import check_bool, check_cutoff
 from polars_retrieval.torch.arguments import check_ties, one_cutoff
 from polars_retrieval.torch.documentation import documented_function
@@ -257,8 +257,7 @@ def _value(measure: Measure, preds: Tensor, target: Tensor, ties: Ties) -> Tenso
     """Return the value of a measure for one query."""
     check_ties(ties)
     preds, target = check_list(preds, target, graded="grade" in measure.reads)
-    value = evaluation.measure_queries(_rankings(preds, target, ties), [measure])
-    return number_like_preds(value.item(), [preds])
+    return number_like_preds(_rankings(preds, target, ties).values(measure).item(), [preds])
 
 
 def _rankings(preds: Tensor, target: Tensor, ties: Ties) -> TensorRankings:

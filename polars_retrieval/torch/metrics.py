@@ -9,7 +9,6 @@ import polars as pl
 import torch
 
 import polars_retrieval as pr
-from polars_retrieval import evaluation
 from polars_retrieval.columns import describe
 from polars_retrieval.errors import DataError
 from polars_retrieval.measures.declaration import Denominator, Gain
@@ -61,11 +60,8 @@ class PerQueryMetric(RankedQueries):
         measure = self._own_measure()
         with empty_target_error(measure.declaration.undefined_without):
             if self.queries_complete or callable(self.aggregation):
-                values = self._in_order(measure)
-            else:
-                rankings = self._rankings()
-                values = evaluation.present(rankings.ranking, evaluation.measure_queries(rankings, [measure]), [])
-        return self._aggregated(values.to_series())
+                return self._aggregated(self._in_order(measure))
+            return self._aggregated(self._rankings().values(measure))
 
     def _aggregated(self, values: pl.Series) -> Tensor:
         if isinstance(self.aggregation, str):
@@ -73,17 +69,17 @@ class PerQueryMetric(RankedQueries):
         tensor = like_preds(values, self.preds)
         return self.aggregation(tensor, dim=None) if len(tensor) else tensor.new_zeros(())
 
-    def _in_order(self, measure: Measure) -> pl.DataFrame:
+    def _in_order(self, measure: Measure) -> pl.Series:
         """Return the value of each query that is not skipped, in the order of their indexes."""
-        values = self._kept_values() if self.queries_complete else evaluation.per_query(self._rankings(), [measure])
-        return values.sort("indexes").drop("indexes").drop_nulls()
+        values = self._kept_values() if self.queries_complete else self._rankings().per_query(measure)
+        return values.sort("indexes")["values"]
 
     def _values_of(self, rankings: TensorRankings) -> Sequence[Tensor]:
         """Return the queries that are not skipped, and their values."""
         measure = self._own_measure()
         with empty_target_error(measure.declaration.undefined_without):
-            values = evaluation.per_query(rankings, [measure])
-        return [to_torch(column) for column in values.drop_nulls().cast({"indexes": pl.Int64}).get_columns()]
+            values = rankings.per_query(measure)
+        return [to_torch(column) for column in values.cast({"indexes": pl.Int64}).get_columns()]
 
     def _kept_values(self) -> pl.DataFrame:
         """Return the values of complete queries, each of which came in one update."""

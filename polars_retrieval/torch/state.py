@@ -17,14 +17,12 @@ from polars_retrieval.names import AggregationName, EmptyTargetAction
 from polars_retrieval.options import check_aggregation, check_bool, check_choice, check_ignore_index
 from polars_retrieval.torch.arguments import Ties, check_ties
 from polars_retrieval.torch.compact import OTHERS, Kept, is_due
-from polars_retrieval.torch.distributed import join_batches, without_empty
+from polars_retrieval.torch.distributed import gather_batches
 from polars_retrieval.torch.inputs import COLUMNS, check_batch
-from polars_retrieval.torch.rankings import TensorRankings, rank_batches, rank_kept, shared_ranking
+from polars_retrieval.torch.rankings import RankedBatches, TensorRankings, rank_batches, rank_kept, shared_ranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from polars_retrieval.ranked_frame import Ranking
 
 _STATES = frozenset(COLUMNS.values())
 
@@ -161,8 +159,8 @@ class RankedQueries(Metric):
 
     def _keep_values(self, preds: Tensor, target: Tensor, indexes: Tensor) -> None:
         """Keep what is to know of a batch of whole queries; the empty tensors in `preds` tell types and device."""
-        ranking = rank_batches([preds], [target], [indexes], self.ties)
-        kept = self._values_of(TensorRankings(ranking, self.ties, self.empty_target_action))
+        lists = rank_batches([preds], [target], [indexes], self.ties)
+        kept = self._values_of(TensorRankings(lists, self.ties, self.empty_target_action))
         for name, values in zip(self.kept_values, kept, strict=True):
             setattr(self, name, [*getattr(self, name), values.to(preds.device)])
         if preds.dtype not in {known.dtype for known in self.preds}:
@@ -211,15 +209,23 @@ class RankedQueries(Metric):
     def _sync_dist(
         self, dist_sync_fn: Callable[..., list[Tensor]] = gather_all_tensors, process_group: Any | None = None
     ) -> None:
-        """Gather what the processes have; each may have any number of batches, or none."""
+        """Gather what the processes have; each may have any number of batches, or none.
+
+        The next metric with the same batches, as in a MetricCollection, is given the very tensors gathered here.
+        """
         if self.preds:
             self._reduce()
-        group = process_group or self.process_group
         lists = {name: given for name in self._defaults if isinstance(given := getattr(self, name), list)}
-        joined = join_batches(lists, self.device, lambda tensor: dist_sync_fn(tensor, group=group))
-        self._put({name: [tensor] for name, tensor in joined.items()})
-        super()._sync_dist(dist_sync_fn, process_group)
-        self._put({name: without_empty(getattr(self, name)) for name in joined})
+        group = process_group or self.process_group
+        gathered = gather_batches(lists, dist_sync_fn, group, device=self.device, holder=self)
+        try:
+            self._put(dict.fromkeys(lists, ()))
+            super()._sync_dist(dist_sync_fn, process_group)  # other states, of a class made of this one
+        finally:
+            self._put(lists)
+        for name, batches in gathered.items():
+            join = self._reductions[name]
+            setattr(self, name, join(batches) if callable(join) else list(batches))
 
     def _put(self, state: Mapping[str, Iterable[Tensor]]) -> None:
         for name, batches in state.items():
@@ -228,19 +234,19 @@ class RankedQueries(Metric):
     def _rankings(self) -> TensorRankings:
         """Return the ranked lists of all updates."""
         self._check_updated()
-        return TensorRankings(self._ranking(), self.ties, self.empty_target_action)
+        return TensorRankings(self._lists(), self.ties, self.empty_target_action)
 
     def _check_updated(self) -> None:
         if not self.preds:
             msg = f"No samples to concatenate: {type(self).__name__} was given no predictions by `update`"
             raise DataError(msg)
 
-    def _ranking(self) -> Ranking:
+    def _lists(self) -> RankedBatches:
         has_others = self.compact and any(map(len, self.other_count))
         if has_others and self.graded and self._cutoff:
             return rank_kept(self._kept().with_grades(self._cutoff), self.ties)
-        ranking = shared_ranking(self.preds, self.target, self.indexes, self.ties, graded=self.graded)
-        return self._kept().counted_in(ranking) if has_others else ranking
+        lists = shared_ranking(self.preds, self.target, self.indexes, self.ties, graded=self.graded)
+        return RankedBatches(ranking=self._kept().counted_in(lists.ranking)) if has_others else lists
 
 
 @contextmanager

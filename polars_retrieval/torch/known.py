@@ -1,0 +1,51 @@
+"""Tensors that were seen before, told from others without keeping them."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Known:
+    """Tensors, by weak references, and the versions that torch counts changes in place by."""
+
+    tensors: list[weakref.ref[Tensor]]
+    versions: list[int]
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor], forget: Callable[[weakref.ref[Any]], None]) -> Known:
+        """Take tensors; ``forget`` is called with the reference of one that is gone."""
+        return cls([weakref.ref(tensor, forget) for tensor in tensors], list(map(_version, tensors)))
+
+    def is_of(self, tensors: Sequence[Tensor]) -> bool:
+        """Tell whether tensors are the known ones, or views of the same memory, and as they were."""
+        if len(tensors) != len(self.tensors):
+            return False
+        return all(
+            (known := ref()) is not None and _is_same(known, tensor) and _version(tensor) == version
+            for ref, tensor, version in zip(self.tensors, tensors, self.versions, strict=True)
+        )
+
+    def has(self, gone: weakref.ref[Any]) -> bool:
+        """Tell whether a reference is that of one of the tensors."""
+        return any(ref is gone for ref in self.tensors)
+
+
+def _version(tensor: Tensor) -> int:
+    """Return what torch counts up when values are changed in place, also through views.
+
+    It does not count for tensors of inference mode; a change of these between two calls of `compute` goes unnoticed.
+    """
+    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 (there is no other name for it)
+
+
+def _is_same(first: Tensor, second: Tensor) -> bool:
+    """Tell whether two tensors are one, or views of the same memory."""
+    return first is second or (first.dtype == second.dtype and first.is_set_to(second))
