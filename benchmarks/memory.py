@@ -38,11 +38,13 @@ def _child(name: str, queries: int, variant_name: str, peer: str) -> float:
 
 
 def status(field: str) -> int:
+    """Return a size that the system tells of this process, in bytes."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 def forget_peak() -> None:
+    """Begin to look for the largest resident size anew."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 

@@ -302,6 +302,19 @@ def test_a_query_that_comes_in_two_updates_is_named():
         metric.compute()
 
 
+def test_values_are_kept_in_few_tensors():
+    values = torch.arange(1, 101) / 100
+    complete, forwarded = ours.RetrievalPrecision(queries_complete=True), ours.RetrievalPrecision(queries_complete=True)
+    for query in range(100):
+        target = torch.arange(100) <= query
+        complete.update(torch.rand(100), target, torch.full((100,), query))
+        assert float(forwarded(torch.rand(100), target, indexes=torch.full((100,), query))) == float(values[query])
+    for metric in (complete, forwarded):
+        assert [len(kept) for kept in metric.query_values] == [64, 32, 4]  # 100 in binary
+        assert torch.cat(metric.query_indexes).tolist() == list(range(100))
+        torch.testing.assert_close(metric.compute(), values.mean())
+
+
 def test_an_empty_query_is_an_error_at_its_update():
     metric = ours.RetrievalMRR(queries_complete=True, empty_target_action="error")
     with pytest.raises(ValueError, match="no positive target"):

@@ -81,6 +81,13 @@ class PerQueryMetric(RankedQueries):
             values = rankings.per_query(measure)
         return [to_torch(column) for column in values.cast({"indexes": pl.Int64}).get_columns()]
 
+    def _reduce(self) -> None:
+        """Join what complete queries left: many small tensors among large ones keep the memory of these from reuse."""
+        super()._reduce()
+        if self.queries_complete:
+            for name in self.kept_values:
+                setattr(self, name, _joined(getattr(self, name)))
+
     def _kept_values(self) -> pl.DataFrame:
         """Return the values of complete queries, each of which came in one update."""
         self._check_updated()
@@ -111,6 +118,14 @@ class PerQueryMetric(RankedQueries):
         """
         figure, axes = self._plot(val, ax)
         return figure, axes
+
+
+def _joined(batches: Sequence[Tensor]) -> list[Tensor]:
+    """Join the last tensors until each is shorter than the one before: so each value is copied a few times only."""
+    joined = list(batches)
+    while len(joined) > 1 and len(joined[-1]) >= len(joined[-2]):
+        joined[-2:] = [torch.cat(joined[-2:])]
+    return joined
 
 
 class CutoffMetric(PerQueryMetric):
