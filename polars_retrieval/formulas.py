@@ -261,13 +261,13 @@ class FrameRanked(Ranked):
             rows = rows.hstack(self._hits(ranking).select(**columns).collect())
         tasks = [partial(self._largest_from, ranking, rows, *step, n) for step, n in self._n_steps.items()]
         alone = rows.filter(rows["tied"] == 1) if self.has_ties else rows
-        runs = _runs(ranking, alone)
+        runs = ranking.runs_alone
         tasks += [partial(_columns, Runs.largest, runs, alone, [name]) for name in self._maxima.columns]
         if self._first.columns:
             relevant = self._relevant(rows)
             of_relevant = runs if relevant is alone else _runs(ranking, relevant)
             tasks.append(partial(_columns, Runs.first, of_relevant, relevant, self._first.columns))
-        return side_by_side([*tasks, *self._sums_within(alone, runs)], rows.height)
+        return side_by_side([*tasks, *self._sums_within(ranking, alone)], rows.height)
 
     def _relevant(self, rows: pl.DataFrame) -> pl.DataFrame:
         relevant = self._levels["relevant"]
@@ -294,23 +294,20 @@ class FrameRanked(Ranked):
         rows = ranking.ideal.lazy().select("query", **self._ideal.columns).collect()
         return _columns(Runs.sum, _runs(ranking, rows), rows, self._ideal.columns)
 
-    def _sums_within(self, rows: pl.DataFrame, runs: Runs) -> list[Callable[[], list[pl.Series]]]:
+    def _sums_within(self, ranking: Ranking, rows: pl.DataFrame) -> list[Callable[[], list[pl.Series]]]:
         """Add up values of hits, each once, for all cutoffs."""
         import numpy as np
 
-        from polars_retrieval.reductions import Parts
-
-        cutoffs = sorted({k for several in self._cutoffs.values() for k in several if k is not None})
-        # Of each rank, how many cutoffs are above it; hits of a query are added up by that, and then from the top.
-        beyond = np.searchsorted(cutoffs, np.arange(self._longest), side="right")
-        parts = Parts.of(rows["query"].to_numpy(), beyond[rows["above"].to_numpy()], runs.n, len(cutoffs) + 1)
+        cutoffs = tuple(sorted({k for several in self._cutoffs.values() for k in several if k is not None}))
+        # Hits of a query are added up by how many cutoffs are above them, and then from the top.
+        runs, parts = ranking.runs_alone, ranking.parts_alone(cutoffs) if cutoffs else None
 
         def sums(name: str) -> list[pl.Series]:
-            is_whole = self._cutoffs[name] == {None}
             values = None if name in self._counted else rows[name]
-            added = [runs.sum(values)] if is_whole else np.cumsum(parts.sum(values), axis=0)
-            ks = [None] if is_whole else [*cutoffs, None]
-            return [pl.Series(f"{name} within {k}", column) for k, column in zip(ks, added, strict=True)]
+            if parts is None or self._cutoffs[name] == {None}:
+                return [pl.Series(f"{name} within None", runs.sum(values))]
+            added = np.cumsum(parts.sum(values), axis=0)
+            return [pl.Series(f"{name} within {k}", column) for k, column in zip([*cutoffs, None], added, strict=True)]
 
         return [partial(sums, name) for name in self._alone.columns]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from polars_retrieval.grouping import Grouping
     from polars_retrieval.measures import Measure
     from polars_retrieval.options import Options
+    from polars_retrieval.reductions import Parts, Runs
 
 COUNTS = ("n_retrieved", "n_relevant", "n_nonrelevant", "n_judged", "n_judged_nonrelevant", "n_graded")
 GRADED, RELEVANT = pl.col("grade") > 0, pl.col("relevant")
@@ -82,6 +83,38 @@ class Ranking:
         """Where the hits stand: `query`, `level`, `above` and `tied` of each."""
         names = ["query", "level", "above", "tied"]
         return self.hits.select(names).collect() if self.rows is None else self.rows[names]
+
+    @cached_property
+    def alone(self) -> pl.DataFrame:
+        """Where the hits stand that are in no tie group."""
+        return self.places.filter(pl.col("tied") == 1) if self.has_ties else self.places
+
+    @cached_property
+    def runs_alone(self) -> Runs:
+        """Where those of each query start."""
+        from polars_retrieval.reductions import Runs
+
+        return Runs.of(self.alone["query"].to_numpy(), self.queries.height)
+
+    def parts_alone(self, cutoffs: tuple[int, ...]) -> Parts:
+        """Tell of each of those how many cutoffs are above it; kept for measures that have the same ones."""
+        if cutoffs not in self._last_parts:
+            self._last_parts.clear()
+            self._last_parts[cutoffs] = self._find_parts(cutoffs)
+        return self._last_parts[cutoffs]
+
+    @cached_property
+    def _last_parts(self) -> dict[tuple[int, ...], Parts]:
+        return {}
+
+    def _find_parts(self, cutoffs: tuple[int, ...]) -> Parts:
+        import numpy as np
+
+        from polars_retrieval.reductions import Parts
+
+        beyond = np.searchsorted(cutoffs, np.arange(self.shape.longest), side="right")
+        query, above = (self.alone[name].to_numpy() for name in ("query", "above"))
+        return Parts.of(query, beyond[above], self.queries.height, len(cutoffs) + 1)
 
     @cached_property
     def shape(self) -> Shape:

@@ -82,7 +82,7 @@ def _as_numbers(relevance: pl.Series) -> pl.Series:
 
 def _possible_grades(relevance: pl.Series) -> pl.Series:
     """Return the grades from the lowest to the highest, after null if there is one; some may not occur."""
-    low, high = relevance.min(), relevance.max()
+    low, high = relevance.to_frame("grade").select(low=pl.min("grade"), high=pl.max("grade")).row(0)
     if relevance.dtype.is_integer() and isinstance(low, int) and isinstance(high, int) and high - low < _NARROW:
         grades = pl.Series(range(low, high + 1), dtype=relevance.dtype)
         return pl.concat([relevance.clear(1), grades]) if relevance.has_nulls() else grades

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -83,11 +84,13 @@ def batches_frame(preds: Sequence[Tensor], target: Sequence[Tensor], indexes: Se
     columns: list[Sequence[Tensor]] = [indexes, preds, target]
     if len(preds) > 1 and sum(map(len, preds)) < _WORTH_A_CHUNK * len(preds):
         columns = [[torch.cat(list(batches))] for batches in columns]
-    names = list(COLUMNS.values())
-    frames = [
-        pl.DataFrame([from_torch(tensor) for tensor in batch], schema=names) for batch in zip(*columns, strict=True)
-    ]
-    return pl.concat(frames, how="vertical_relaxed", rechunk=False)
+    return pl.DataFrame([_chunks(batches) for batches in columns], schema=list(COLUMNS.values()))
+
+
+def _chunks(batches: Sequence[Tensor]) -> pl.Series:
+    """Lay tensors end to end without moving them."""
+    dtype = reduce(torch.promote_types, {batch.dtype for batch in batches})
+    return pl.concat([from_torch(batch.to(dtype)) for batch in batches], rechunk=False)
 
 
 def _check_shapes(tensors: dict[str, Tensor]) -> None:

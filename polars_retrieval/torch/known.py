@@ -22,30 +22,32 @@ class Known:
     @classmethod
     def of(cls, tensors: Sequence[Tensor], forget: Callable[[weakref.ref[Any]], None]) -> Known:
         """Take tensors; ``forget`` is called with the reference of one that is gone."""
-        return cls([weakref.ref(tensor, forget) for tensor in tensors], list(map(_version, tensors)))
+        return cls([weakref.ref(tensor, forget) for tensor in tensors], _versions(tensors))
 
     def is_of(self, tensors: Sequence[Tensor]) -> bool:
         """Tell whether tensors are the known ones, or views of the same memory, and as they were."""
-        if len(tensors) != len(self.tensors):
+        if len(tensors) != len(self.tensors) or _versions(tensors) != self.versions:
             return False
-        return all(
-            (known := ref()) is not None and _is_same(known, tensor) and _version(tensor) == version
-            for ref, tensor, version in zip(self.tensors, tensors, self.versions, strict=True)
-        )
+        return all(map(_is_same, [ref() for ref in self.tensors], tensors))
 
     def has(self, gone: weakref.ref[Any]) -> bool:
         """Tell whether a reference is that of one of the tensors."""
         return any(ref is gone for ref in self.tensors)
 
 
-def _version(tensor: Tensor) -> int:
+def _versions(tensors: Sequence[Tensor]) -> list[int]:
     """Return what torch counts up when values are changed in place, also through views.
 
     It does not count for tensors of inference mode; a change of these between two calls of `compute` goes unnoticed.
     """
-    return 0 if tensor.is_inference() else tensor._version  # noqa: SLF001 (there is no other name for it)
+    try:
+        return [tensor._version for tensor in tensors]  # noqa: SLF001 (there is no other name for it)
+    except RuntimeError:  # of inference mode
+        return [0 if tensor.is_inference() else tensor._version for tensor in tensors]  # noqa: SLF001
 
 
-def _is_same(first: Tensor, second: Tensor) -> bool:
+def _is_same(known: Tensor | None, tensor: Tensor) -> bool:
     """Tell whether two tensors are one, or views of the same memory."""
-    return first is second or (first.dtype == second.dtype and first.is_set_to(second))
+    if known is None or known is tensor:
+        return known is not None
+    return known.dtype == tensor.dtype and known.is_set_to(tensor)

@@ -24,7 +24,8 @@ from polars_retrieval.torch.rankings import RankedBatches, TensorRankings, rank_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-_STATES = frozenset(COLUMNS.values())
+_SET_AT_UPDATES = frozenset({*COLUMNS.values(), "_update_count", "_computed"})
+_PLAIN = (list, int, type(None))
 
 Aggregation = AggregationName | Callable[..., Tensor]
 
@@ -87,9 +88,9 @@ class RankedQueries(Metric):
             self._keep_apart(f"values {uuid4().hex}")  # of a measure of its own
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # A MetricCollection sets the states of all its metrics at every update. torch looks whether a value is a
-        # module, a parameter or a buffer first, which a list never is, and takes longer than all else in an update.
-        if name in _STATES and isinstance(value, list):
+        # A MetricCollection sets these of all its metrics at every update. torch looks whether a value is a module, a
+        # parameter or a buffer first, which none of these is, and takes longer than all else in an update.
+        if name in _SET_AT_UPDATES and isinstance(value, _PLAIN):
             self.__dict__[name] = value
         else:
             super().__setattr__(name, value)
