@@ -231,9 +231,9 @@ def run_starts(columns: Sequence[pl.Series]) -> pl.Series:
     if not (n := len(columns[0])):
         return pl.Series(dtype=pl.UInt32)
     # Slices share memory, where a shifted column would be a copy; but of a column of several chunks those of the two
-    # slices would not match, so that Polars would copy the column: a block of it at most.
+    # slices would not match, and Polars would copy both: here a block is copied at most.
     step = n if all(column.n_chunks() == 1 for column in columns) else _BLOCK
-    blocks = (_changes([column.slice(start, step + 1) for column in columns]) for start in range(0, n, step))
+    blocks = (_changes([column.slice(start, step + 1).rechunk() for column in columns]) for start in range(0, n, step))
     return pl.concat([pl.Series([0], dtype=pl.UInt32), pl.concat(blocks).arg_true() + 1])
 
 
