@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 def in_order(column: pl.Expr, score: pl.Expr, level: pl.Expr, doc: pl.Expr, ties: Ties) -> pl.Expr:
     """Sort a column by rank; of tied documents whose order is open, the most relevant come first."""
     by, descending = order_within(score, level, doc, "optimistic" if ties == "expected" else ties)
-    return column.sort_by(by, descending=descending, maintain_order=True)
+    falling = [key if falls else -key for key, falls in zip(by, descending, strict=True)]
+    # As one key: Polars 2.0 fails to sort by several where a group has no rows left.
+    key = falling[0] if len(falling) == 1 else pl.struct([key.alias(str(i)) for i, key in enumerate(falling)])
+    return column.sort_by(key, descending=True, maintain_order=True)
 
 
 def best_first(grade: pl.Expr) -> pl.Expr:
