@@ -3,6 +3,7 @@
 import gc
 import importlib
 import re
+import subprocess
 import sys
 
 import polars as pl
@@ -107,6 +108,24 @@ def test_each_side_keeps_the_memory_alive():
     others = [torch.zeros(100_000, dtype=torch.int64) for _ in range(10)]
     assert series.sum() == 7 * 100_000 == int(tensor.sum())
     assert not any(other.any() for other in others)
+
+
+_FREED_WITHIN_POLARS = """
+import polars as pl
+import torch
+from polars_retrieval.torch import from_torch, to_torch
+
+kept = [to_torch(from_torch(torch.arange(50)))]
+pl.DataFrame({"a": [1]}).map_rows(lambda row: kept.clear() or row)
+print("alive")
+"""
+
+
+def test_memory_that_came_from_torch_can_be_freed_at_any_time():
+    """Within a call of Polars, too, as Python's garbage collection may: it crashed the process once."""
+    command = [sys.executable, "-c", _FREED_WITHIN_POLARS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 (our own command)
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
 
 
 def test_gradients_are_left_behind():

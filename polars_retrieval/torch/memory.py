@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 import polars as pl
 import torch
-from torch.utils.dlpack import from_dlpack
 
 from polars_retrieval.errors import DataError, ParameterError
 from polars_retrieval.torch.arguments import check_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def from_torch(tensor: torch.Tensor) -> pl.Series:
@@ -107,7 +112,20 @@ def to_torch(series: pl.Series) -> torch.Tensor:
         raise DataError(msg)
     if dtype == pl.Boolean:
         return to_torch(series.cast(pl.UInt8)).view(torch.bool)
-    return from_dlpack(series.rechunk().to_arrow())
+    return torch.from_numpy(np.asarray(_Writable(series.rechunk().to_numpy(allow_copy=False))))
+
+
+class _Writable:
+    """The memory of an array that is read-only, without the mark that it is: torch warns of it.
+
+    The way by DLPack has no such warning, but ends with a crash. When torch frees a tensor it lets go of Python's lock;
+    DLPack then frees what Polars keeps, without taking the lock again, and that may be a NumPy array.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        address, _ = array.__array_interface__["data"]
+        self.__array_interface__ = {**array.__array_interface__, "data": (address, False)}
+        self.array = array  # keeps the memory
 
 
 _TENSOR_TYPES = frozenset(
