@@ -101,6 +101,11 @@ class Lists:
     ideal: Callable[[], Mapping[str, NDArray[np.integer[Any]]]]
 
     @property
+    def one_grade(self) -> bool:
+        """Whether all documents with a gain have one grade."""
+        return int(np.count_nonzero(self.levels["grade"])) <= 1
+
+    @property
     def n(self) -> int:
         """The number of queries."""
         return len(self.counts["n_retrieved"])
@@ -258,7 +263,7 @@ class ArrayRanked(Ranked):
     def ideal(self, gain: Function, discount: Function, k: int | None) -> pl.Expr:
         """Add up gain times discount with the query's documents in their best order."""
         down_to, gains = self._down_to_ranks(discount, k), _floats(gain(_expr(self._levels["grade"])))
-        if np.count_nonzero(self._levels["grade"]) <= 1:
+        if self._lists.one_grade:
             return _expr(gains.max() * down_to[self._lists.counts["n_graded"]])
         best = self._lists.ideal()
         discounts = down_to[best["above"] + best["tied"]] - down_to[best["above"]]

@@ -256,11 +256,11 @@ class FrameRanked(Ranked):
         if not names:
             return []
         columns = {n: expr for kind in kinds for n, expr in kind.columns.items() if n not in self._counted}
-        rows = ranking.places
+        rows, alone = ranking.places, ranking.alone
         if columns:
             rows = rows.hstack(self._hits(ranking).select(**columns).collect())
+            alone = rows.filter(rows["tied"] == 1) if self.has_ties else rows
         tasks = [partial(self._largest_from, ranking, rows, *step, n) for step, n in self._n_steps.items()]
-        alone = rows.filter(rows["tied"] == 1) if self.has_ties else rows
         runs = ranking.runs_alone
         tasks += [partial(_columns, Runs.largest, runs, alone, [name]) for name in self._maxima.columns]
         if self._first.columns:

@@ -8,6 +8,7 @@ import datetime as dt
 import gc
 import json
 import random
+import time
 import traceback
 import warnings
 import weakref
@@ -340,8 +341,15 @@ class CountedGather:
         return gathered
 
     def is_let_go(self):
+        """Tell whether the results are gone, within ten seconds: a thread of gloo may hold them a moment longer."""
+        end = time.monotonic() + 10
+        while self._are_kept() and time.monotonic() < end:
+            time.sleep(0.01)
+        return not self._are_kept()
+
+    def _are_kept(self):
         gc.collect()
-        return all(result() is None for result in self.results)
+        return any(result() is not None for result in self.results)
 
 
 def collection_of(gather, names=EIGHT, **options):

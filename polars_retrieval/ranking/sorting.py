@@ -40,8 +40,7 @@ class _Sorted:
 def sort_hits(rows: Rows) -> tuple[pl.DataFrame, pl.Series]:
     """Return the hits with their tie groups, and how many documents each query retrieved."""
     if rows.grouping.lengths is None:
-        dtype = _score(Rows(rows.grouping, rows.score.head(0), rows.level)).dtype
-        key = Key.of(dtype, _extremes(rows), rows.max_level, rows.grouping.n_numbers)
+        key = Key.of(rows.score.head(0).to_numpy().dtype, _extremes(rows), rows.max_level, rows.grouping.n_numbers)
         if key.bits <= 64:  # noqa: PLR2004
             return _sort_all(rows, key)
         rows = _together(rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from secrets import randbits
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ import torch
 
 from polars_retrieval.torch.documents import mixed_doc_ids
 from polars_retrieval.torch.known import Known
+from polars_retrieval.torch.memory import widest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -155,7 +156,7 @@ def _kind(batches: Sequence[Tensor]) -> list[int]:
     """Return the number of the type that holds all, and their dimensions: 1 or 2, or 3 if they have both."""
     if not batches:
         return _NONE
-    return [_TYPES.index(_widest([batch.dtype for batch in batches])), sum({batch.ndim for batch in batches})]
+    return [_TYPES.index(widest([batch.dtype for batch in batches])), sum({batch.ndim for batch in batches})]
 
 
 def _joined(batches: Sequence[Tensor], kinds: Sequence[Sequence[int]], device: torch.device) -> Tensor:
@@ -166,16 +167,12 @@ def _joined(batches: Sequence[Tensor], kinds: Sequence[Sequence[int]], device: t
     dimensions = {ndim for _, ndim in kinds}
     if dimensions not in ({1}, {2}):
         raise mixed_doc_ids()
-    dtype = _widest([_TYPES[number] for number, _ in kinds])
+    dtype = widest([_TYPES[number] for number, _ in kinds])
     if dtype == torch.int16:  # which gloo does not take
         dtype = torch.int32
     if not batches:
         return torch.empty((2, 0) if dimensions == {2} else 0, dtype=dtype, device=device)
     return torch.cat(list(batches), dim=-1).to(dtype)
-
-
-def _widest(dtypes: Sequence[torch.dtype]) -> torch.dtype:
-    return reduce(torch.promote_types, dtypes)
 
 
 def _without_empty(gathered: Sequence[Tensor]) -> list[Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -11,7 +10,7 @@ from torch import Tensor
 
 from polars_retrieval.errors import DataError
 from polars_retrieval.torch.arguments import check_type
-from polars_retrieval.torch.memory import from_torch
+from polars_retrieval.torch.memory import from_torch, widest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +88,7 @@ def batches_frame(preds: Sequence[Tensor], target: Sequence[Tensor], indexes: Se
 
 def _chunks(batches: Sequence[Tensor]) -> pl.Series:
     """Lay tensors end to end without moving them."""
-    dtype = reduce(torch.promote_types, {batch.dtype for batch in batches})
+    dtype = widest({batch.dtype for batch in batches})
     return pl.concat([from_torch(batch.to(dtype)) for batch in batches], rechunk=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from polars_retrieval.errors import DataError, ParameterError
 from polars_retrieval.torch.arguments import check_type
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 
@@ -58,11 +61,21 @@ def from_torch(tensor: torch.Tensor) -> pl.Series:
     if tensor.is_complex():
         msg = f"`tensor` must hold integers, floats or booleans, got {tensor.dtype}"
         raise ParameterError(msg)
+    return pl.Series(as_array(tensor))
+
+
+def as_array(tensor: torch.Tensor) -> NDArray[Any]:
+    """Return the values of a tensor as an array in the same memory, of a type that Polars has."""
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.float()
     elif tensor.dtype == torch.bool:
         tensor = tensor.view(torch.uint8)
-    return pl.Series(tensor.numpy(force=True))
+    return tensor.numpy(force=True)
+
+
+def widest(dtypes: Iterable[torch.dtype]) -> torch.dtype:
+    """Return the type that holds the values of all types."""
+    return reduce(torch.promote_types, dtypes)
 
 
 def to_torch(series: pl.Series) -> torch.Tensor:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from polars_retrieval import evaluation
-from polars_retrieval.torch.memory import to_torch
+from polars_retrieval.torch.memory import to_torch, widest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,7 +32,7 @@ def number_like_preds(value: float | None, preds: Sequence[Tensor]) -> Tensor:
 
 
 def _dtype(preds: Iterable[Tensor]) -> torch.dtype:
-    return reduce(torch.promote_types, {tensor.dtype for tensor in preds}, torch.float32)
+    return widest({torch.float32, *(tensor.dtype for tensor in preds)})
 
 
 def aggregate(values: pl.Series, aggregation: AggregationName) -> float | None:

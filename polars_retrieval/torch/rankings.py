@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,7 @@ from polars_retrieval.torch.device import rank_on_device
 from polars_retrieval.torch.documents import distinct_documents
 from polars_retrieval.torch.inputs import COLUMNS, batches_frame, check_binary
 from polars_retrieval.torch.known import Known
+from polars_retrieval.torch.memory import as_array
 
 if TYPE_CHECKING:
     import weakref
@@ -40,8 +41,6 @@ _COLUMNS: Final = Columns.of(doc="doc_id", by=None, **COLUMNS)
 _READS: Final = ndcg.reads  # of all measures here, nDCG wants to know most
 _FEW: Final = 2**14  # rows that are ranked before Polars has planned to
 
-_BINARY: Final = find_levels(pl.Series([0, 1], dtype=pl.UInt8), 1, _READS).table
-
 
 class TensorRankings(Rankings):
     """Ranked lists that are made already, for whatever measures; and what a query counts without a result."""
@@ -53,14 +52,14 @@ class TensorRankings(Rankings):
     def of(self, measures: Iterable[Measure]) -> Ranking:
         """Return the ranked lists."""
         del measures
-        return self._lists.ranking
+        return in_frames(self._lists)
 
     def values(self, measure: Measure) -> pl.Series:
         """Return the values of a measure for the queries that count."""
         if (few := self._few(measure)) is not None:
             return pl.Series(str(measure), few.lists.values(measure, self._undefined))
         values = evaluation.measure_queries(self, [measure])
-        return evaluation.present(self._lists.ranking, values, []).to_series().drop_nulls()
+        return evaluation.present(in_frames(self._lists), values, []).to_series().drop_nulls()
 
     def per_query(self, measure: Measure) -> pl.DataFrame:
         """Return the `indexes` of the queries that count, and their `values` of a measure."""
@@ -71,7 +70,7 @@ class TensorRankings(Rankings):
 
     def longest(self) -> int:
         """Return the length of the longest list."""
-        return curve.longest(self._lists.ranking)
+        return curve.longest(in_frames(self._lists))
 
     @property
     def _undefined(self) -> float | None:
@@ -79,8 +78,8 @@ class TensorRankings(Rankings):
 
     def _few(self, measure: Measure) -> FewLists | None:
         """Return the ranked lists in arrays, unless there may be an error about them."""
-        few = self._lists.few
-        if few is None or self.options.empty_target_action == "error":
+        few = self._lists
+        if isinstance(few, Ranking) or self.options.empty_target_action == "error":
             return None
         return None if measure.needs_order_of and few.lists.has_ties else few
 
@@ -91,11 +90,10 @@ class FewLists:
 
     lists: Lists
     ids: NDArray[np.integer[Any]]
-    levels: pl.DataFrame
-    one_grade: bool
 
+    @cached_property
     def ranking(self) -> Ranking:
-        """Return the ranked lists in frames."""
+        """The ranked lists in frames."""
         hits = _frame(self.lists.hits)
         lengths = self.lists.counts["n_retrieved"]
         counts = {"n_rows": lengths, **self.lists.counts}
@@ -103,10 +101,10 @@ class FewLists:
             hits=hits.lazy(),
             queries=_frame(counts).with_columns(missing=pl.lit(value=False)),
             grouping=Grouping(pl.DataFrame({"indexes": self.ids}), lengths),
-            levels=self.levels,
+            levels=pl.DataFrame(dict(self.lists.levels)),
             reads=_READS,
             has_ties=self.lists.has_ties,
-            ideal=None if self.one_grade else _frame(self.lists.ideal()),
+            ideal=None if self.lists.one_grade else _frame(self.lists.ideal()),
             rows=hits,
         )
 
@@ -115,19 +113,13 @@ def _frame(columns: Mapping[str, NDArray[Any]]) -> pl.DataFrame:
     return pl.DataFrame([pl.Series(name, values.astype(np.uint32)) for name, values in columns.items()])
 
 
-class RankedBatches:
-    """The ranked lists of batches, in frames, or, if they are few, in arrays and in frames if these are asked for."""
+RankedBatches: TypeAlias = Ranking | FewLists
+"""The ranked lists of batches, in frames, or, if they are few, in arrays."""
 
-    def __init__(self, few: FewLists | None = None, ranking: Ranking | None = None) -> None:
-        self.few = few
-        self._ranking = ranking
 
-    @property
-    def ranking(self) -> Ranking:
-        """The ranked lists in frames."""
-        if self._ranking is None and self.few is not None:
-            self._ranking = self.few.ranking()
-        return cast("Ranking", self._ranking)
+def in_frames(lists: RankedBatches) -> Ranking:
+    """Return ranked lists in frames."""
+    return lists if isinstance(lists, Ranking) else lists.ranking
 
 
 def shared_ranking(preds: Batches, target: Batches, indexes: Batches, ties: Ties, *, graded: bool) -> RankedBatches:
@@ -175,34 +167,30 @@ def rank_batches(preds: Batches, target: Batches, indexes: Batches, ties: Ties) 
         preds, target, indexes = ([tensor] for tensor in distinct_documents(preds, target, indexes))
     if preds[0].device.type != "cpu":
         scored, judged, queries = (torch.cat(list(batches)) for batches in (preds, target, indexes))
-        return RankedBatches(ranking=rank_on_device(scored, judged, queries, Options(ties=ties), _READS))
+        return rank_on_device(scored, judged, queries, Options(ties=ties), _READS)
     if sum(map(len, preds)) > _FEW:
         return rank_kept(batches_frame(preds, target, indexes), ties)
     scores, grades, ids = (_array(batches) for batches in (preds, target, indexes))
     if np.isnan(scores).any() or (grades.dtype.kind == "f" and np.isnan(grades).any()):  # which is an error there
         return rank_kept(batches_frame(preds, target, indexes), ties)
-    return RankedBatches(few=_rank_few(scores, grades, ids, ties))
+    return _rank_few(scores, grades, ids, ties)
 
 
-def rank_kept(rows: pl.DataFrame, ties: Ties) -> RankedBatches:
+def rank_kept(rows: pl.DataFrame, ties: Ties) -> Ranking:
     """Rank the rows of a frame with the columns of `COLUMNS`."""
-    return RankedBatches(ranking=rank_frame(rows, _COLUMNS, Options(ties=ties), _READS))
+    return rank_frame(rows, _COLUMNS, Options(ties=ties), _READS)
 
 
 def _array(batches: Batches) -> NDArray[Any]:
-    tensor = batches[0] if len(batches) == 1 else torch.cat(list(batches))
-    if tensor.dtype == torch.bfloat16:  # which NumPy lacks
-        tensor = tensor.float()
-    return tensor.numpy()
+    return as_array(batches[0] if len(batches) == 1 else torch.cat(list(batches)))
 
 
 def _rank_few(scores: NDArray[Any], grades: NDArray[Any], ids: NDArray[Any], ties: Ties) -> FewLists:
     from polars_retrieval.ranking.few import rank_few
 
     is_binary = grades.dtype.kind != "f" and grades.min() >= 0 and grades.max() <= 1
-    levels, table = (grades.astype(np.intp), _BINARY) if is_binary else _levels(grades)
+    levels, columns = (grades.astype(np.intp), _BINARY) if is_binary else _levels(grades)
     found = rank_few(ids, scores, levels, ties)
-    columns = _BINARY_COLUMNS if is_binary else _columns(table)
     hits, n_retrieved = found.hits, found.lengths
 
     def count(what: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -218,21 +206,19 @@ def _rank_few(scores: NDArray[Any], grades: NDArray[Any], ids: NDArray[Any], tie
         "n_judged_nonrelevant": n_others,
         "n_graded": n_relevant if is_binary else count(columns["grade"] > 0),
     }
-    ideal = partial(_ideal, hits, columns)
-    one_grade = is_binary or int(np.count_nonzero(columns["grade"])) <= 1
-    return FewLists(Lists(hits, counts, columns, found.has_ties, ideal), found.ids, table, one_grade)
+    return FewLists(Lists(hits, counts, columns, found.has_ties, partial(_ideal, hits, columns)), found.ids)
 
 
-def _levels(grades: NDArray[Any]) -> tuple[NDArray[np.intp], pl.DataFrame]:
+def _levels(grades: NDArray[Any]) -> tuple[NDArray[np.intp], dict[str, NDArray[Any]]]:
     levels = find_levels(pl.Series(grades), 1, _READS)
-    return levels.of_rows.cast(pl.UInt32).to_numpy().astype(np.intp), levels.table
+    return levels.of_rows.cast(pl.UInt32).to_numpy().astype(np.intp), _columns(levels.table)
 
 
 def _columns(levels: pl.DataFrame) -> dict[str, NDArray[Any]]:
     return {column.name: column.to_numpy() for column in levels.get_columns()}
 
 
-_BINARY_COLUMNS: Final = _columns(_BINARY)
+_BINARY: Final = _columns(find_levels(pl.Series([0, 1], dtype=pl.UInt8), 1, _READS).table)
 
 
 def _ideal(hits: Rows, levels: Mapping[str, NDArray[Any]]) -> Rows:

@@ -19,7 +19,14 @@ from polars_retrieval.torch.arguments import Ties, check_ties
 from polars_retrieval.torch.compact import OTHERS, Kept, is_due
 from polars_retrieval.torch.distributed import gather_batches
 from polars_retrieval.torch.inputs import COLUMNS, check_batch
-from polars_retrieval.torch.rankings import RankedBatches, TensorRankings, rank_batches, rank_kept, shared_ranking
+from polars_retrieval.torch.rankings import (
+    RankedBatches,
+    TensorRankings,
+    in_frames,
+    rank_batches,
+    rank_kept,
+    shared_ranking,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -247,7 +254,7 @@ class RankedQueries(Metric):
         if has_others and self.graded and self._cutoff:
             return rank_kept(self._kept().with_grades(self._cutoff), self.ties)
         lists = shared_ranking(self.preds, self.target, self.indexes, self.ties, graded=self.graded)
-        return RankedBatches(ranking=self._kept().counted_in(lists.ranking)) if has_others else lists
+        return self._kept().counted_in(in_frames(lists)) if has_others else lists
 
 
 @contextmanager
