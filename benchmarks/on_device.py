@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 import polars_retrieval as pr
+from polars_retrieval.torch.batches import batches_frame
 from polars_retrieval.torch.device import DeviceLists
-from polars_retrieval.torch.inputs import COLUMNS, batches_frame
+from polars_retrieval.torch.inputs import COLUMNS
 from polars_retrieval.torch.verification import verify
 
 from .workloads import WORKLOADS, Variant, Workload, build

@@ -221,7 +221,7 @@ def _rows(queries: str, updates: int, n_rows: int) -> pl.DataFrame | RetrievalRe
         return pl.DataFrame([*map(from_torch, rows)], schema=["preds", "target", "indexes"])
     metric = _metric("whole")
     for batch in zip(*(torch.split(column, n_rows // updates) for column in rows), strict=True):
-        metric.update(*batch)
+        metric.update(*(column.clone() for column in batch))  # parts of one tensor would keep all of it
     return metric
 
 

@@ -17,8 +17,9 @@ from polars_retrieval.errors import DataError, EmptyTargetError, ParameterError 
 from polars_retrieval.options import Options  # noqa: E402
 from polars_retrieval.ranked_frame import rank_frame  # noqa: E402
 from polars_retrieval.torch import device as device_module  # noqa: E402
+from polars_retrieval.torch.batches import batches_frame  # noqa: E402
 from polars_retrieval.torch.device import TENSOR_COLUMNS, DeviceLists, rank_on_device  # noqa: E402
-from polars_retrieval.torch.inputs import COLUMNS, batches_frame, check_batch  # noqa: E402
+from polars_retrieval.torch.inputs import COLUMNS, check_batch  # noqa: E402
 
 TIES = ("expected", "stable", "pessimistic", "optimistic")
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)

@@ -19,7 +19,7 @@ from torch import tensor  # noqa: E402
 import polars_retrieval as pr  # noqa: E402
 import polars_retrieval.torch as ours  # noqa: E402
 from polars_retrieval.errors import DataError, EmptyTargetError, ParameterError  # noqa: E402
-from polars_retrieval.torch.inputs import batches_frame  # noqa: E402
+from polars_retrieval.torch.batches import batches_frame  # noqa: E402
 
 # What to build from each class in tests of what all of them do, and the measure that it then is.
 EXAMPLES = {

@@ -15,7 +15,8 @@ from torch import Tensor
 
 from polars_retrieval.grouping import group_rows
 from polars_retrieval.ranking.best import among_best, best_grades
-from polars_retrieval.torch.inputs import COLUMNS, batches_frame
+from polars_retrieval.torch.batches import batches_frame
+from polars_retrieval.torch.inputs import COLUMNS
 from polars_retrieval.torch.memory import from_torch, to_torch
 
 if TYPE_CHECKING:

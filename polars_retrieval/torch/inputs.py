@@ -1,28 +1,20 @@
-"""Tensors in: checked, flattened, and laid side by side as a frame that shares their memory."""
+"""Tensors in: checked and flattened."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-import polars as pl
 import torch
 from torch import Tensor
 
 from polars_retrieval.errors import DataError
 from polars_retrieval.torch.arguments import check_type
-from polars_retrieval.torch.memory import from_torch, widest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # The columns bear the names of the arguments, so that an error about a column names the argument.
 COLUMNS: Final[dict[str, Any]] = {"query": "indexes", "score": "preds", "relevance": "target"}
 
 # torch can hold these, but neither compare nor gather them. A query id above 2**63 becomes a negative one.
 _HALF_SUPPORTED: Final = (torch.uint16, torch.uint32, torch.uint64)
-
-# Rows from which making a chunk takes less time than copying them (some 40 microseconds).
-_WORTH_A_CHUNK: Final = 10_000
 
 
 def check_batch(
@@ -73,23 +65,6 @@ def check_list(preds: Tensor, target: Tensor, *, graded: bool = False) -> tuple[
     if not graded:
         check_binary(target)
     return preds, target
-
-
-def batches_frame(preds: Sequence[Tensor], target: Sequence[Tensor], indexes: Sequence[Tensor]) -> pl.DataFrame:
-    """Lay flat tensors side by side in a frame where each batch is a chunk, in the tensors' own memory.
-
-    Small batches are joined to one chunk first. Batches of different types get a type that holds them all.
-    """
-    columns: list[Sequence[Tensor]] = [indexes, preds, target]
-    if len(preds) > 1 and sum(map(len, preds)) < _WORTH_A_CHUNK * len(preds):
-        columns = [[torch.cat(list(batches))] for batches in columns]
-    return pl.DataFrame([_chunks(batches) for batches in columns], schema=list(COLUMNS.values()))
-
-
-def _chunks(batches: Sequence[Tensor]) -> pl.Series:
-    """Lay tensors end to end without moving them."""
-    dtype = widest({batch.dtype for batch in batches})
-    return pl.concat([from_torch(batch.to(dtype)) for batch in batches], rechunk=False)
 
 
 def _check_shapes(tensors: dict[str, Tensor]) -> None:

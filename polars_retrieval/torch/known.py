@@ -20,7 +20,7 @@ class Known:
     versions: list[int]
 
     @classmethod
-    def of(cls, tensors: Sequence[Tensor], forget: Callable[[weakref.ref[Any]], None]) -> Known:
+    def of(cls, tensors: Sequence[Tensor], forget: Callable[[weakref.ref[Any]], None] | None = None) -> Known:
         """Take tensors; ``forget`` is called with the reference of one that is gone."""
         return cls([weakref.ref(tensor, forget) for tensor in tensors], _versions(tensors))
 
@@ -29,6 +29,11 @@ class Known:
         if len(tensors) != len(self.tensors) or _versions(tensors) != self.versions:
             return False
         return all(map(_is_same, [ref() for ref in self.tensors], tensors))
+
+    def unchanged(self) -> list[Tensor] | None:
+        """Return the tensors, or None if one is gone or was changed."""
+        tensors = [tensor for ref in self.tensors if (tensor := ref()) is not None]
+        return tensors if len(tensors) == len(self.tensors) and _versions(tensors) == self.versions else None
 
     def has(self, gone: weakref.ref[Any]) -> bool:
         """Tell whether a reference is that of one of the tensors."""

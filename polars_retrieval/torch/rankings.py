@@ -18,9 +18,10 @@ from polars_retrieval.measures import Measure, ndcg
 from polars_retrieval.options import Options
 from polars_retrieval.ranked_frame import Ranking, Rankings, rank_frame
 from polars_retrieval.ranking import best_places, find_levels
+from polars_retrieval.torch.batches import batches_frame
 from polars_retrieval.torch.device import rank_on_device
 from polars_retrieval.torch.documents import distinct_documents
-from polars_retrieval.torch.inputs import COLUMNS, batches_frame, check_binary
+from polars_retrieval.torch.inputs import COLUMNS, check_binary
 from polars_retrieval.torch.known import Known
 from polars_retrieval.torch.memory import as_array
 

@@ -16,6 +16,7 @@ from polars_retrieval.errors import DataError, EmptyTargetError, ParameterError
 from polars_retrieval.names import AggregationName, EmptyTargetAction
 from polars_retrieval.options import check_aggregation, check_bool, check_choice, check_ignore_index
 from polars_retrieval.torch.arguments import Ties, check_ties
+from polars_retrieval.torch.batches import EVERY, join_small
 from polars_retrieval.torch.compact import OTHERS, Kept, is_due
 from polars_retrieval.torch.distributed import gather_batches
 from polars_retrieval.torch.inputs import COLUMNS, check_batch
@@ -179,10 +180,15 @@ class RankedQueries(Metric):
         raise NotImplementedError
 
     def _reduce(self) -> None:
-        """If the state is to be compact and has grown to twice its size, keep the best documents only."""
+        """Keep the best documents only, if the state is to be compact and has grown to twice its size.
+
+        And join small batches, so that `compute` need not lay out many, or copy them all.
+        """
         if self.compact and self._cutoff and is_due(self.preds):
             reduced = self._kept().reduced(self._cutoff, graded=self.graded)
             self._put(reduced.tensors(self.preds[0]))
+        elif self.indexes and not len(self.indexes) % EVERY:
+            self.preds, self.target, self.indexes = join_small(self.preds, self.target, self.indexes)
 
     def _kept(self) -> Kept:
         return Kept.of([self.preds, self.target, self.indexes], [getattr(self, name) for name in OTHERS])

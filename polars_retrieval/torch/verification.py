@@ -21,9 +21,10 @@ from polars_retrieval.measures import parse_all
 from polars_retrieval.names import quoted
 from polars_retrieval.options import Options, check_choice, check_cutoff
 from polars_retrieval.torch.arguments import check_ties
+from polars_retrieval.torch.batches import batches_frame
 from polars_retrieval.torch.curve import RetrievalRecallAtFixedPrecision
 from polars_retrieval.torch.device import DeviceLists
-from polars_retrieval.torch.inputs import COLUMNS, batches_frame, check_batch
+from polars_retrieval.torch.inputs import COLUMNS, check_batch
 from polars_retrieval.torch.memory import from_torch
 
 if TYPE_CHECKING:
