@@ -100,7 +100,8 @@ def _sorted_rows(rows: Rows, key: Key) -> Integers:
     if pl.thread_pool_size() >= _MANY_THREADS or not len(keys):
         return _sorted(np.concatenate(in_threads(pack, blocks) or [keys]))
     # NumPy sorts on one thread: two of them sort the queries below and above the one in the middle.
-    middle = int(np.median(np.concatenate([queries(at)[:: _BLOCK // 32] for at in blocks])))
+    # A block may be a copy, and a view of a part would keep all of it.
+    middle = int(np.median(np.concatenate([queries(at)[:: _BLOCK // 32].copy() for at in blocks])))
     n_low = np.array(in_threads(lambda at: np.count_nonzero(queries(at) < middle), blocks))
     n_high = np.minimum(_BLOCK, len(keys) - np.array(blocks)) - n_low
     low, high = keys[: n_low.sum()], keys[n_low.sum() :]
