@@ -211,19 +211,20 @@ def _by_run(ids: pl.DataFrame) -> Grouping | None:
     """Count the runs of equal ids through, unless an id comes in two of them."""
     import numpy as np
 
-    if _run_starts(ids.head(_SAMPLE)) is None or (starts := _run_starts(ids)) is None:
+    if _runs(ids.head(_SAMPLE)) is None or (runs := _runs(ids)) is None:
         return None
-    return Grouping(ids[starts], np.diff(starts.to_numpy().astype(np.int64), append=ids.height))
+    starts, heads = runs
+    return Grouping(heads, np.diff(starts.to_numpy().astype(np.int64), append=ids.height))
 
 
-def _run_starts(ids: pl.DataFrame) -> pl.Series | None:
-    """Return where each run of equal ids starts, or None if an id comes in two runs."""
+def _runs(ids: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame] | None:
+    """Return where each run of equal ids starts, and its ids, or None if an id comes in two runs."""
     starts = run_starts(ids.get_columns())
     heads = ids[starts]
     first = heads.to_series()
     if heads.width == 1 and first.dtype.is_integer() and first.is_sorted():
-        return starts  # ascending, and each differs from the one before: no id twice
-    return starts if heads.n_unique() == heads.height else None
+        return starts, heads  # ascending, and each differs from the one before: no id twice
+    return (starts, heads) if heads.n_unique() == heads.height else None
 
 
 def run_starts(columns: Sequence[pl.Series]) -> pl.Series:

@@ -391,9 +391,9 @@ def a_collection_gathers_and_ranks_once(rank, world):
     rows, gather, ranked = batch(), CountedGather(), []
     rank_batches = rankings.rank_batches
 
-    def counted(preds, *others):
+    def counted(preds, *others, **options):
         ranked.append(sum(map(len, preds)))
-        return rank_batches(preds, *others)
+        return rank_batches(preds, *others, **options)
 
     expected = {name: alone(name, *rows) for name in EIGHT}
     for share in (of_queries, without_last):

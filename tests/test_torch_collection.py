@@ -66,9 +66,9 @@ def n_rankings(monkeypatch):
     made = []
     rank = rankings.rank_batches
 
-    def counting(*arguments):
-        made.append(arguments)
-        return rank(*arguments)
+    def counting(*batches, **options):
+        made.append(batches)
+        return rank(*batches, **options)
 
     monkeypatch.setattr(rankings, "_last", None)
     monkeypatch.setattr(rankings, "rank_batches", counting)

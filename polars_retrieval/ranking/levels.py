@@ -63,6 +63,8 @@ def find_levels(relevance: pl.Series, min_relevance: float, reads: Iterable[str]
     if not reads:
         table = _table(pl.Series([0.0, 1.0]), 1, reads)
         return Levels(is_relevant(relevance, min_relevance), table)
+    if relevance.dtype == pl.Boolean and 0 < min_relevance <= 1 and not relevance.has_nulls():
+        return Levels(relevance, _table(pl.Series([0, 1], dtype=pl.UInt8), min_relevance, reads))
     relevance = _as_numbers(relevance)
     grades = _possible_grades(relevance)
     table = _table(grades, min_relevance, reads)

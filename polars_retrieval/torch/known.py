@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,8 @@ class Known:
         """Tell whether tensors are the known ones, or views of the same memory, and as they were."""
         if len(tensors) != len(self.tensors) or _versions(tensors) != self.versions:
             return False
-        return all(map(_is_same, [ref() for ref in self.tensors], tensors))
+        known = [ref() for ref in self.tensors]
+        return all(map(operator.is_, known, tensors)) or all(map(_is_same, known, tensors))
 
     def unchanged(self) -> list[Tensor] | None:
         """Return the tensors, or None if one is gone or was changed."""
