@@ -131,7 +131,7 @@ class RankedQueries(Metric):
         ----------
         preds
             The scores, floats of any shape and sign. They are kept as they are: the tensor's own memory, its
-            own precision.
+            own precision. Small batches, of less than some thousand rows, are joined after some updates.
         target
             Which documents are relevant: booleans, or integers 0 and 1. For RetrievalNormalizedDCG, grades:
             integers, floats, or booleans.
