@@ -88,7 +88,8 @@ _last: _Joined | None = None
 def _joined_once(runs: list[Sequence[Tensor]]) -> list[Tensor]:
     """Join each run; if these are the runs of the last call, return what they were joined to then."""
     global _last  # noqa: PLW0603
-    if _last is not None and _last.is_of(runs) and (known := _last.results.unchanged()) is not None:
+    last = _last  # which garbage collection may let go of meanwhile
+    if last is not None and last.is_of(runs) and (known := last.results.unchanged()) is not None:
         return known
     results = [_join(run) for run in runs]
     _last = _Joined(runs, Known.of(_flat(runs)), Known.of(results, _forget)) if runs else None

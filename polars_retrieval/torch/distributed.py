@@ -74,7 +74,8 @@ def gather_batches(
         On all processes, if some tensors have document ids and others have not.
     """
     global _last  # noqa: PLW0603
-    last = _last if _last is not None and _last.is_of(states, gather) else None
+    last = _last  # which garbage collection may let go of meanwhile
+    last = last if last is not None and last.is_of(states, gather) else None
     token = last.token if last else randbits(62)
     gather_here = partial(gather, group=group)
     tokens, kinds = _exchange(token, states, gather_here, device)
