@@ -49,9 +49,14 @@ class Levels:
 
 def is_relevant(relevance: pl.Series, min_relevance: float) -> pl.Series:
     """Tell which documents are relevant; an unjudged one is not."""
-    if relevance.dtype == pl.Boolean and 0 < min_relevance <= 1:
+    if _tells_itself(relevance, min_relevance):
         return relevance.fill_null(value=False)
     return (_as_numbers(relevance) >= min_relevance).fill_null(value=False)
+
+
+def _tells_itself(relevance: pl.Series, min_relevance: float) -> bool:
+    """Tell whether a document is relevant where its relevance is true, so that no number need be compared."""
+    return relevance.dtype == pl.Boolean and 0 < min_relevance <= 1
 
 
 def find_levels(relevance: pl.Series, min_relevance: float, reads: Iterable[str]) -> Levels:
@@ -63,7 +68,7 @@ def find_levels(relevance: pl.Series, min_relevance: float, reads: Iterable[str]
     if not reads:
         table = _table(pl.Series([0.0, 1.0]), 1, reads)
         return Levels(is_relevant(relevance, min_relevance), table)
-    if relevance.dtype == pl.Boolean and 0 < min_relevance <= 1 and not relevance.has_nulls():
+    if _tells_itself(relevance, min_relevance) and not relevance.has_nulls():
         return Levels(relevance, _table(pl.Series([0, 1], dtype=pl.UInt8), min_relevance, reads))
     relevance = _as_numbers(relevance)
     grades = _possible_grades(relevance)

@@ -75,7 +75,8 @@ def gather_batches(
     """
     global _last  # noqa: PLW0603
     last = _last  # which garbage collection may let go of meanwhile
-    last = last if last is not None and last.is_of(states, gather) else None
+    if last is not None and not last.is_of(states, gather):
+        last = None
     token = last.token if last else randbits(62)
     gather_here = partial(gather, group=group)
     tokens, kinds = _exchange(token, states, gather_here, device)

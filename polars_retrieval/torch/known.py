@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,8 +28,7 @@ class Known:
         """Tell whether tensors are the known ones, or views of the same memory, and as they were."""
         if len(tensors) != len(self.tensors) or _versions(tensors) != self.versions:
             return False
-        known = [ref() for ref in self.tensors]
-        return all(map(operator.is_, known, tensors)) or all(map(_is_same, known, tensors))
+        return all(map(_is_same, [ref() for ref in self.tensors], tensors))
 
     def unchanged(self) -> list[Tensor] | None:
         """Return the tensors, or None if one is gone or was changed."""
